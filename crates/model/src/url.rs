@@ -28,8 +28,13 @@ impl FromStr for WebUrl {
             "url",
             "an absolute http or https URL without blanks, at most 2048 bytes, such as `https://shop.example/help`",
         );
-        if text.len() > Self::MAX_LENGTH_BYTES
-            || text.chars().any(|c| c.is_whitespace() || c.is_control())
+        if text.len() > Self::MAX_LENGTH_BYTES {
+            return Err(invalid);
+        }
+        if is_plain(text) {
+            return Ok(Self(text.into()));
+        }
+        if text.chars().any(|c| c.is_whitespace() || c.is_control())
             // The parser below accepts these; they would break out of an attribute in HTML.
             || text.contains(['"', '<', '>', '\\', '`'])
         {
@@ -46,6 +51,30 @@ impl FromStr for WebUrl {
     }
 }
 
+/// Returns true if a URL is valid at a glance, as those of nearly all products are: a host of plain labels, then characters that
+/// need no escape. Parsing it would take a load an eighth of its time.
+fn is_plain(text: &str) -> bool {
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let Some(rest) = rest else {
+        return false;
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    let is_label = |label: &str| {
+        let first = label.bytes().next();
+        // `xn--…` has to be decoded.
+        first.is_some_and(|byte| byte.is_ascii_lowercase())
+            && !label.starts_with("xn--")
+            && (label.bytes())
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    };
+    let is_plain_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%?#&=+,:;@!$'()*".contains(&byte);
+    host.split('.').all(is_label) && path.bytes().all(is_plain_byte)
+}
+
 impl fmt::Display for WebUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
@@ -55,6 +84,26 @@ impl fmt::Display for WebUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_urls_are_valid() {
+        let pieces = [
+            "https://", "http://", "a", "b.c", "xn--a", "shop", ".", "-", "7", "%", "%2", "/", "?",
+            "#", ":", "@", " ", "é", "[", "&=",
+        ];
+        let mut plain = 0;
+        // All texts of four pieces, behind a scheme or not.
+        for number in 0..pieces.len().pow(4) {
+            let piece = |place: u32| pieces[number / pieces.len().pow(place) % pieces.len()];
+            let text = format!("{}{}{}{}", piece(0), piece(1), piece(2), piece(3));
+            if is_plain(&text) {
+                plain += 1;
+                let url = ::url::Url::parse(&text).expect("a URL");
+                assert!(url.has_host() && text.contains("://"), "{text}");
+            }
+        }
+        assert!(plain > 500, "{plain}");
+    }
 
     #[test]
     fn urls_other_than_absolute_http_or_https_are_refused() {

@@ -5,6 +5,7 @@
 //! - [`admin`]: admin port: health and metrics
 //! - [`browser`]: catalog browser on the admin port, for operators
 //! - [`cli`]: commands, one file each
+//! - [`instants`]: the thread that lets overrides begin and end
 //! - [`limits`]: quotas shared by several servers
 //! - [`live`]: live snapshot and keys, and the threads that follow the store
 //! - [`edge`]: listeners, TLS, connections and their limits, shutdown
@@ -27,6 +28,7 @@ pub mod docs;
 pub mod edge;
 mod error_chain;
 pub mod http;
+pub mod instants;
 pub mod limits;
 pub mod live;
 mod log_output;

@@ -8,6 +8,7 @@
 //!
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
 //! - [`assortment`]: assortments, and the part of the trait that is about them; [`audit`]: the audit log
+//! - [`overrides`]: overrides of operators, likewise
 //! - [`webhooks`]: webhook endpoints, and the part of the trait that is about them
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check
@@ -25,6 +26,7 @@ mod digest;
 pub mod error;
 pub mod fail_point;
 pub mod history;
+pub mod overrides;
 mod postgres;
 pub mod problem;
 mod publication;
@@ -49,8 +51,10 @@ use assortment::AssortmentStore;
 use audit::{AuditContext, AuditEntry};
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
+use overrides::{OverrideStore, StorePublication};
 use problem::Problem;
-pub use publication::Publication;
+pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
+pub use record::TextStatus;
 use record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
@@ -60,7 +64,7 @@ use webhooks::WebhookStore;
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
-pub trait Store: AssortmentStore + WebhookStore {
+pub trait Store: AssortmentStore + OverrideStore + WebhookStore {
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
     /// # Errors
@@ -158,6 +162,13 @@ pub trait Store: AssortmentStore + WebhookStore {
     /// If the store can't be read.
     fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError>;
 
+    /// Returns the revision that was live at a time; `None` before the first.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError>;
+
     /// Reads the products of a moment, in ascending order of codes. Returns its revision, or `None` if it doesn't
     /// exist.
     ///
@@ -224,7 +235,7 @@ pub trait Store: AssortmentStore + WebhookStore {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError>;
+    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError>;
 
     /// Takes a text down at once, or puts it back, with an entry in the audit log if that changes its status. Returns
     /// whether the store has such a text.
@@ -360,15 +371,6 @@ pub type HintGuard = Box<dyn std::any::Any + Send>;
 
 /// Returns the records to write, given all keys: new ones, and changed ones with the prefix that they had.
 pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
-
-/// Service status of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextStatus {
-    /// Taken down.
-    TakenDown,
-    /// Served while a revision names it.
-    Served,
-}
 
 /// Action if the store doesn't exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,17 @@ use crate::record::{
 
 /// Error of a publish that puts a product twice, or puts and retires it: its version would end in the revision in which
 /// it begins, and be live in none.
-pub(crate) const DUPLICATE_PRODUCT: StoreError =
+pub const DUPLICATE_PRODUCT: StoreError =
     StoreError::Unsupported("a publish can put or retire each product only once");
+
+/// Changes of a publish that clients don't see until an override ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ineffective {
+    /// Number of the override.
+    pub override_number: u64,
+    /// Number of changed fields.
+    pub changes: u64,
+}
 
 /// A publish in progress: one transaction, rolled back if it is dropped without a commit.
 pub trait Publication {
@@ -24,7 +33,7 @@ pub trait Publication {
     /// If the store can't be read.
     fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError>;
 
-    /// Announces the products that are used next, so that a store across a network can fetch them together. StoreState
+    /// Announces the products that are used next, so that a store across a network can fetch them together. Changes
     /// nothing.
     ///
     /// # Errors
@@ -90,13 +99,10 @@ pub trait Publication {
     /// If the store can't be written.
     fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError>;
 
-    /// Makes the live catalog that of an earlier revision, by new versions with the old content. Returns whether the
-    /// revision exists.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written, or the revision was pruned ([`StoreError::Pruned`]).
-    fn restore(&mut self, number: u64) -> Result<bool, StoreError>;
+    /// Returns the changes so far that overrides hide, by the number of the override.
+    fn ineffective(&self) -> Vec<Ineffective> {
+        Vec::new()
+    }
 
     /// Commits as one new revision. If no product changed, makes no revision and returns `None`; [results of
     /// fetching](Self::put_fetched) are stored either way.

@@ -118,6 +118,13 @@ pub struct PublishedCounts {
     pub unchanged: u64,
 }
 
+impl PublishedCounts {
+    /// Returns true if no product changed.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        (self.created, self.changed, self.retired) == (0, 0, 0)
+    }
+}
+
 impl fmt::Display for PublishedCounts {
     /// Formats the numbers as all commands print them.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -318,3 +325,12 @@ pub type ItemVisitor<'v> =
     &'v mut dyn for<'i> FnMut(
         CatalogItem<'i>,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+/// Service status of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextStatus {
+    /// Taken down.
+    TakenDown,
+    /// Served while a revision names it.
+    Served,
+}

@@ -14,7 +14,7 @@ use crate::StoreError;
 use crate::audit::AuditContext;
 
 pub(crate) use rows::{
-    Rows, StoredEndpoint, Which, change, create, delete, from_json, move_all, moved, pause_all,
+    Changed, Rows, StoredEndpoint, Which, change, create, delete, from_json, move_all, pause_all,
     replace, take, to_json, update,
 };
 

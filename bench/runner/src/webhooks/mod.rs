@@ -8,11 +8,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use rustix::process::Signal;
 
 use crate::changes::commits::Commits;
 use crate::contender::{self, Running, StartOptions, VitrineStore, start_vitrine};
 use crate::load::{Pace, Plan};
 use crate::measure::{median, sample};
+use crate::process::{Process, Start};
 use crate::report::number;
 use crate::work::Work;
 use crate::world::{World, done};
@@ -80,7 +82,7 @@ pub fn run(root: &Path, vitrine: &Path, mut arguments: Arguments) -> Result<()> 
     secure(&world, &arguments, &mut findings)?;
     let [machine, versions] = world.machine()?;
     let markdown = format!(
-        "{} products, {} endpoints at {HOSTS} addresses; the deliverer, which serves too, on one core, receivers and clients on {}.  \n{machine}  \n{versions}\n\n\
+        "{} products, {} endpoints at {HOSTS} addresses; what delivers on one core, receivers and clients on {}.  \n{machine}  \n{versions}\n\n\
          | What | target | stretch | measured |\n| --- | --- | --- | --- |\n{}",
         arguments.products,
         arguments.endpoints,
@@ -153,14 +155,46 @@ impl<'a> Delivery<'a> {
         ]
     }
 
-    fn serve(&self, environment: &[(&str, &str)]) -> Result<Running> {
+    /// Starts a deliverer that serves nobody, at full speed, and waits until it has told all endpoints of a first commit.
+    fn deliver(
+        &self,
+        count: usize,
+        commits: &mut Commits<'_>,
+        environment: &[(&str, &str)],
+    ) -> Result<Process> {
+        let start = Start {
+            name: "deliverer",
+            cores: &self.world.server_cores,
+            user: None,
+            folder: &self.world.folder,
+        };
+        let mut command = start.command(&self.world.vitrine);
+        command.args(["--store", &self.store.url, "deliver"]);
+        command.args(["--public-url", "https://catalog.example"]);
+        command
+            .args(self.options())
+            .envs(environment.iter().copied());
+        let deliverer = start.spawn(command, Signal::TERM)?;
+        self.commit(count, commits)?;
+        Ok(deliverer)
+    }
+
+    /// Makes a commit and waits until so many endpoints were told; returns the times from the commit's start to the first and
+    /// the last.
+    fn commit(&self, count: usize, commits: &mut Commits<'_>) -> Result<[f64; 2]> {
+        let begun = Instant::now();
+        commits.commit(&self.store)?;
+        self.told(count, begun)
+    }
+
+    /// Starts a server that delivers, too.
+    fn serve(&self) -> Result<Running> {
         let arguments: Vec<&str> = ["--deliver-webhooks"]
             .into_iter()
             .chain(self.options())
             .collect();
         let options = StartOptions {
             arguments: &arguments,
-            environment,
             ..StartOptions::default()
         };
         start_vitrine(
@@ -201,11 +235,13 @@ fn rate(count: usize, [first, last]: [f64; 2]) -> f64 {
 fn plain(world: &World, arguments: &Arguments, findings: &mut Findings) -> Result<()> {
     let delivery = Delivery::new(world, "webhooks.db", None)?;
     delivery.create(0..1)?;
-    let server = delivery.serve(&[])?;
     let mut commits = Commits::new(world, 1)?;
+    let server = delivery.serve()?;
     one(&delivery, arguments, &mut commits, findings)?;
+    drop(server);
     delivery.create(1..arguments.endpoints)?;
-    many(&delivery, arguments, &server, &mut commits, findings)
+    many(&delivery, arguments, &mut commits, findings)?;
+    meanwhile(&delivery, arguments, &mut commits, findings)
 }
 
 /// Measures the time from commits to the acknowledgement by one endpoint.
@@ -243,41 +279,22 @@ fn one(
     Ok(())
 }
 
-/// Measures one revision told to all endpoints, and products that others ask for meanwhile.
+/// Measures one revision told to all endpoints by a deliverer that serves nobody.
 fn many(
     delivery: &Delivery<'_>,
     arguments: &Arguments,
-    server: &Running,
     commits: &mut Commits<'_>,
     findings: &mut Findings,
 ) -> Result<()> {
-    let (mut rates, mut durations, mut times) = (Vec::new(), Vec::new(), Vec::new());
     let count = arguments.endpoints;
-    for repetition in 0..arguments.repetitions {
-        eprintln!("repetition {} of {}", repetition + 1, arguments.repetitions);
-        let begun = Instant::now();
-        commits.commit(&delivery.store)?;
-        let told = delivery.told(count, begun)?;
+    let _deliverer = delivery.deliver(count, commits, &[])?;
+    let (mut rates, mut durations) = (Vec::new(), Vec::new());
+    for _ in 0..arguments.repetitions {
+        let told = delivery.commit(count, commits)?;
         durations.push(told[1]);
         rates.push(rate(count, told));
-        let ask = || products(delivery.world, arguments, server, repetition, told[1]);
-        let quiet = ask()?;
-        let (busy, told) = std::thread::scope(|scope| {
-            let told = scope.spawn(|| {
-                let begun = Instant::now();
-                commits.commit(&delivery.store)?;
-                delivery.told(count, begun)
-            });
-            let busy = ask();
-            let told = told.join();
-            let told = told.map_err(|_| anyhow::anyhow!("the commit panicked"))?;
-            Ok::<_, anyhow::Error>((busy?, told?))
-        })?;
-        let last = told[1];
-        eprintln!("p99 {quiet:.0} µs quiet, {busy:.0} µs meanwhile; told within {last:.1} s");
-        times.push(busy / quiet);
     }
-    let [rate, duration, time] = [rates, durations, times].map(median);
+    let [rate, duration] = [rates, durations].map(median);
     let measured = number(rate);
     findings.row(
         "deliveries a second, plain",
@@ -289,6 +306,40 @@ fn many(
     let what = format!("{count} endpoints, one revision, all acknowledged");
     let measured = format!("{} s", number(duration));
     findings.row(&what, "60 s", "10 s", &measured, duration <= 60.0);
+    Ok(())
+}
+
+/// Measures what clients of a server notice while it tells all endpoints of one revision, and how long that takes.
+fn meanwhile(
+    delivery: &Delivery<'_>,
+    arguments: &Arguments,
+    commits: &mut Commits<'_>,
+    findings: &mut Findings,
+) -> Result<()> {
+    let count = arguments.endpoints;
+    let server = &delivery.serve()?;
+    let (mut durations, mut times) = (Vec::new(), Vec::new());
+    for repetition in 0..arguments.repetitions {
+        eprintln!("repetition {} of {}", repetition + 1, arguments.repetitions);
+        let told = delivery.commit(count, commits)?;
+        durations.push(told[1]);
+        let ask = || products(delivery.world, arguments, server, repetition, told[1]);
+        let quiet = ask()?;
+        let (busy, told) = std::thread::scope(|scope| {
+            let told = scope.spawn(|| delivery.commit(count, commits));
+            let busy = ask();
+            let told = told.join();
+            let told = told.map_err(|_| anyhow::anyhow!("the commit panicked"))?;
+            Ok::<_, anyhow::Error>((busy?, told?))
+        })?;
+        let last = told[1];
+        eprintln!("p99 {quiet:.0} µs quiet, {busy:.0} µs meanwhile; told within {last:.1} s");
+        times.push(busy / quiet);
+    }
+    let [duration, time] = [durations, times].map(median);
+    let what = "the same by a server, at its pace";
+    let measured = format!("{} s", number(duration));
+    findings.row(what, "60 s", "10 s", &measured, duration <= 60.0);
     let asked = number(arguments.product_rate);
     let what = format!("p99 of products at {asked}/s meanwhile, times quiet");
     findings.row(
@@ -309,16 +360,13 @@ fn secure(world: &World, arguments: &Arguments, findings: &mut Findings) -> Resu
     let delivery = Delivery::new(world, "secure.db", Some(&certificate))?;
     delivery.create(0..arguments.tls_endpoints)?;
     let trusted = trusted.display().to_string();
-    let _server = delivery.serve(&[("SSL_CERT_FILE", &trusted)])?;
     let mut commits = Commits::new(world, 1)?;
+    let environment = [("SSL_CERT_FILE", trusted.as_str())];
+    let _deliverer = delivery.deliver(arguments.tls_endpoints, &mut commits, &environment)?;
     let mut rates = Vec::new();
     for _ in 0..arguments.repetitions {
-        let begun = Instant::now();
-        commits.commit(&delivery.store)?;
-        rates.push(rate(
-            arguments.tls_endpoints,
-            delivery.told(arguments.tls_endpoints, begun)?,
-        ));
+        let told = delivery.commit(arguments.tls_endpoints, &mut commits)?;
+        rates.push(rate(arguments.tls_endpoints, told));
     }
     let rate = median(rates);
     findings.row(

@@ -83,7 +83,8 @@ fn with_texts<'a>(
     Ok(Node::Object(loaded))
 }
 
-fn markdown(store: &dyn Store, digest: &TextDigest) -> anyhow::Result<String> {
+/// Returns the Markdown of a text.
+pub(crate) fn markdown(store: &dyn Store, digest: &TextDigest) -> anyhow::Result<String> {
     let missing = || format!("the text {digest} is missing; run `vitrine check`");
     let packed = store.text(digest)?.with_context(missing)?;
     packed.unpack_as(digest).with_context(missing)

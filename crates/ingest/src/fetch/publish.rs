@@ -13,6 +13,7 @@ use crate::load::apply;
 use crate::load::plan::Plan;
 use crate::load::report::Applied;
 use crate::load::texts::put_content;
+use crate::overrides;
 use crate::text_spool::TextSpool;
 
 /// Publishes the fetched texts.
@@ -27,11 +28,11 @@ pub(super) fn publish(
     spool: &mut TextSpool,
 ) -> anyhow::Result<Applied> {
     // No other writer from here on: products read below stay live.
-    let mut publication = store.publish()?;
+    let mut publication = overrides::publish(store)?;
     let mut plan = Plan::new(settings.intent.detail());
     let mut kept = HashSet::new();
     let mut used = BTreeSet::new();
-    store.read_products(Moment::Live, &mut |live| {
+    store.read_base(Moment::Live, &mut |live| {
         let mut content = apply::live_content(&live)?;
         let replaced = replace(&mut content, wanted);
         for (url, digest) in &replaced {

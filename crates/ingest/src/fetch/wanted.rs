@@ -75,7 +75,7 @@ impl Wanted {
 /// Collects the addresses in the live catalog.
 pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
     let mut wanted = Wanted::default();
-    store.read_products(Moment::Live, &mut |live| {
+    store.read_base(Moment::Live, &mut |live| {
         let content = apply::live_content(&live)?;
         for (_, text) in content.texts.iter() {
             let Some(url) = text.address() else { continue };

@@ -21,7 +21,7 @@ use super::progress::Progress;
 use super::records::Records;
 use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
 use super::texts::{Overlay, TextFiles};
-use crate::view;
+use crate::{overrides, view};
 
 /// Handling of live products missing from the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub(super) fn apply(
     report: &mut Report,
     progress: &dyn Progress,
 ) -> anyhow::Result<Option<Applied>> {
-    let mut publication = store.publish()?;
+    let mut publication = overrides::publish(store)?;
     let mut applying = Applying {
         publication: &mut *publication,
         plan: Plan::new(order.detail),
@@ -228,6 +228,7 @@ pub(crate) fn finish(
     intent: Intent,
     note: &RevisionNote,
 ) -> anyhow::Result<Applied> {
+    let ineffective = publication.ineffective();
     let outcome = match intent {
         Intent::DryRun => Outcome::Planned,
         Intent::Apply if !exceeded.is_empty() => Outcome::Refused,
@@ -240,6 +241,7 @@ pub(crate) fn finish(
         outcome,
         plan,
         exceeded,
+        ineffective,
     })
 }
 

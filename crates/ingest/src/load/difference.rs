@@ -1,13 +1,16 @@
 //! Difference between two versions of a product, field by field.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use vitrine_store::record::{OwnText, StoredProduct};
 
 use super::json::Node;
 use super::pointer::escaped;
+use crate::members::Members;
 
 /// A field that differs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FieldChange {
     /// Position: a JSON pointer into the product object.
     pub pointer: String,
@@ -22,8 +25,8 @@ pub struct FieldChange {
 #[must_use]
 pub fn difference(old: &StoredProduct, new: &StoredProduct) -> Vec<FieldChange> {
     let mut changes = Vec::new();
-    let (before, _) = Node::parse(&old.document);
-    let (after, _) = Node::parse(&new.document);
+    let [before, after] = differing_members(old, new);
+    let [before, after] = [&before, &after].map(|document| Node::parse(document).0);
     compare(&before, &after, "", &mut changes);
     let discount = "/discount_multiplier";
     changes.retain(|change| change.pointer != discount);
@@ -37,6 +40,18 @@ pub fn difference(old: &StoredProduct, new: &StoredProduct) -> Vec<FieldChange> 
     }
     sources(&old.own_texts, &new.own_texts, &mut changes);
     changes
+}
+
+/// Returns the documents without the fields that are the same in both.
+pub(crate) fn differing_members<'d>(
+    old: &'d StoredProduct,
+    new: &'d StoredProduct,
+) -> [Cow<'d, str>; 2] {
+    match Members::differing(&old.document, &new.document, "payout_type") {
+        Ok(members) => members.map(Cow::Owned),
+        // What is damaged is compared as far as it can be read.
+        Err(_) => [old, new].map(|product| Cow::Borrowed(product.document.as_str())),
+    }
 }
 
 fn compare(old: &Node<'_>, new: &Node<'_>, pointer: &str, changes: &mut Vec<FieldChange>) {

@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 
 use super::pointer::At;
 use super::report::{shown, shown_pointer};
+use super::single_pass;
 
 /// Maximum nesting of values, in levels.
-const MAX_LEVELS: usize = 64;
+pub(super) const MAX_LEVELS: usize = 64;
 
 /// Maximum number of problems kept for one record: it can have millions.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
@@ -53,6 +54,14 @@ impl<'a> Node<'a> {
     /// Parses a value. Finds all problems: malformed JSON, too deep nesting, repeated keys, U+0000 in strings.
     #[must_use]
     pub fn parse(text: &'a str) -> (Self, Vec<Problem>) {
+        match single_pass::parse(text) {
+            Some(node) => (node, Vec::new()),
+            None => Self::parse_with_problems(text),
+        }
+    }
+
+    /// Parses a value that may have problems.
+    pub(super) fn parse_with_problems(text: &'a str) -> (Self, Vec<Problem>) {
         let mut problems = Vec::new();
         let node = match serde_json::from_str::<&RawValue>(text) {
             Ok(raw) => parse(raw, &At::ROOT, 0, &mut problems),
@@ -271,6 +280,17 @@ impl Positions {
 /// String, borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Returns the members of an object, in order, with their values as JSON; repeated keys stay.
+///
+/// # Errors
+///
+/// If it isn't an object.
+pub(crate) fn members(text: &str) -> serde_json::Result<Vec<(Cow<'_, str>, &str)>> {
+    let Members(members) = serde_json::from_str(text)?;
+    let members = members.into_iter();
+    Ok(members.map(|(Text(key), raw)| (key, raw.get())).collect())
+}
 
 /// Members of an object, in order.
 struct Members<'a>(Vec<(Text<'a>, &'a RawValue)>);

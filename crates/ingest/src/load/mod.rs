@@ -1,7 +1,7 @@
 //! Loading: from files to a revision, in three independent steps.
 //!
 //! - [`read`]: splits inputs into records; detects formats by content
-//! - [`check`]: turns a record into a valid product, or findings; `reading` reads and checks all inputs, and puts good
+//! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores; `reading` takes all inputs, and puts good
 //!   records into a `spool`, as `records`, and `rejected` ones into a `whole_file`
 //! - [`apply`]: publishes products as one revision, or nothing; [`plan`] and [`difference`] list the changes, and
 //!   [`guard`] refuses suspicious ones
@@ -11,6 +11,7 @@
 
 pub mod apply;
 pub mod check;
+mod checking;
 pub mod difference;
 mod directory;
 pub mod guard;
@@ -23,6 +24,7 @@ mod reading;
 mod records;
 mod rejected;
 pub mod report;
+mod single_pass;
 mod spool;
 pub mod texts;
 mod whole_file;

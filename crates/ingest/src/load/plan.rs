@@ -1,21 +1,24 @@
 //! Plan of a load: the products that it creates, changes and retires, and the changed fields of each.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Write as _};
 
-use serde::Serialize;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{PublishedCounts, StoredProduct};
 
 use super::difference::{FieldChange, difference};
 use super::report::shown;
 use crate::escape::single_line;
+use crate::text_difference::TextDifference;
 
-/// Maximum number of products of each kind, and of shared changes, that a summary names.
+/// Maximum number of products of each kind, and of fields, that a summary names.
 const MAX_SUMMARY: usize = 20;
 
-/// Minimum number of products with an identical change for it to be summarised.
+/// Minimum number of products with an identical change for it to be counted by itself.
 const MIN_SHARED_PRODUCTS: usize = 5;
 
 /// Detail of a plan's text; JSON has all of it.
@@ -25,12 +28,22 @@ pub enum Listing {
     Complete,
     /// The first products, and identical changes only once: for terminals.
     Summary,
+    /// No products: the fields that differ, with the number of products.
+    Counts,
 }
 
 impl Listing {
     fn most(self) -> usize {
         match self {
             Self::Complete => usize::MAX,
+            Self::Summary => MAX_SUMMARY,
+            Self::Counts => 0,
+        }
+    }
+
+    fn most_fields(self) -> usize {
+        match self {
+            Self::Complete | Self::Counts => usize::MAX,
             Self::Summary => MAX_SUMMARY,
         }
     }
@@ -43,6 +56,65 @@ pub struct ChangedProduct {
     pub code: String,
     /// Fields that differ.
     pub fields: Vec<FieldChange>,
+    /// Texts that differ, line by line, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<TextDifference>,
+}
+
+/// A field that differs, in all products together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldCount<'p> {
+    /// Position: a JSON pointer into the product object.
+    pub pointer: &'p str,
+    /// Number of products in which it differs.
+    pub products: usize,
+    /// Its changes with the number of products, the most frequent first.
+    pub changes: Vec<(&'p FieldChange, usize)>,
+}
+
+impl FieldCount<'_> {
+    /// Returns the changes that many products share.
+    fn shared(&self) -> &[(&FieldChange, usize)] {
+        let is_shared = |(_, products): &(&FieldChange, usize)| *products >= MIN_SHARED_PRODUCTS;
+        &self.changes[..self.changes.partition_point(is_shared)]
+    }
+
+    /// Returns the field as JSON: the changes that many products share, and the number of those with another change.
+    fn to_json(&self) -> serde_json::Value {
+        let change = |(change, products): &(&FieldChange, usize)| {
+            let FieldChange { old, new, .. } = change;
+            json!({"old": old, "new": new, "products": products})
+        };
+        json!({
+            "pointer": self.pointer,
+            "products": self.products,
+            "shared_changes": self.shared().iter().map(change).collect::<Vec<_>>(),
+        })
+    }
+
+    fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let Self {
+            pointer, products, ..
+        } = self;
+        let pointer = single_line(pointer);
+        let counted = Counted(*products);
+        match (&self.changes[..], self.shared()) {
+            ([(change, _)], _) => {
+                return writeln!(out, "~ {pointer}: {}: {counted}", ShownValues(change));
+            }
+            (_, []) => return writeln!(out, "~ {pointer}: {counted}, each another change"),
+            _ => writeln!(out, "~ {pointer}: {counted}")?,
+        }
+        let shared = self.shared();
+        for (change, products) in shared {
+            writeln!(out, "    {}: {products}", ShownValues(change))?;
+        }
+        let named: usize = shared.iter().map(|(_, products)| products).sum();
+        match products - named {
+            0 => Ok(()),
+            others => writeln!(out, "    other changes: {others}"),
+        }
+    }
 }
 
 /// Detail that a plan keeps in memory.
@@ -56,7 +128,7 @@ pub enum Detail {
 }
 
 /// Difference between the live catalog and the next one.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// Codes of new products.
     pub created: Vec<String>,
@@ -66,10 +138,21 @@ pub struct Plan {
     pub retired: Vec<String>,
     /// Number of unchanged products.
     pub unchanged: u64,
-    #[serde(skip)]
     detail: Detail,
-    #[serde(skip)]
     counts: PublishedCounts,
+}
+
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let by_field: Vec<_> = self.by_field().iter().map(FieldCount::to_json).collect();
+        let mut plan = serializer.serialize_struct("Plan", 5)?;
+        plan.serialize_field("by_field", &by_field)?;
+        plan.serialize_field("created", &self.created)?;
+        plan.serialize_field("changed", &self.changed)?;
+        plan.serialize_field("retired", &self.retired)?;
+        plan.serialize_field("unchanged", &self.unchanged)?;
+        plan.end()
+    }
 }
 
 impl Plan {
@@ -110,6 +193,7 @@ impl Plan {
                 self.changed.extend(keeps_fields.then(|| ChangedProduct {
                     code: next.code.to_string(),
                     fields: difference(live, next),
+                    texts: Vec::new(),
                 }));
             }
         }
@@ -151,41 +235,68 @@ impl Plan {
         write_products(out, '-', &self.retired, listing)
     }
 
-    /// Writes the changed products. Changes that many share come first, summarised; a summary doesn't repeat them for
-    /// each product.
+    /// Writes the changed products: first the fields that differ, with the number of products; then each product. A summary
+    /// doesn't repeat changes that many products share.
     fn write_changed(&self, out: &mut impl fmt::Write, listing: Listing) -> fmt::Result {
-        let shared = self.shared_changes();
-        let mut by_products: Vec<(&FieldChange, usize)> = shared
-            .iter()
-            .map(|(change, products)| (*change, *products))
-            .collect();
-        by_products.sort_by_key(|(_, products)| Reverse(*products));
-        for (change, products) in by_products.iter().take(listing.most()) {
-            writeln!(out, "~ {}: {products} products", Shown(change))?;
+        let by_field = self.by_field();
+        // For one product, that would be the same twice.
+        if self.changed.len() > 1 || listing == Listing::Counts {
+            let most = by_field.iter().take(listing.most_fields());
+            most.clone().try_for_each(|field| field.write(out))?;
+            write_rest(out, '~', "fields", by_field.len(), listing.most_fields())?;
         }
-        write_rest(out, '~', "shared changes", shared.len(), listing)?;
+        let shared: HashSet<&FieldChange> = (by_field.iter())
+            .flat_map(FieldCount::shared)
+            .map(|(change, _)| *change)
+            .collect();
         let is_own =
-            |change: &&FieldChange| listing == Listing::Complete || !shared.contains_key(change);
-        let has_own =
-            |product: &&ChangedProduct| product.fields.iter().any(|change| is_own(&change));
+            |change: &&FieldChange| listing != Listing::Summary || !shared.contains(change);
+        let has_own = |product: &&ChangedProduct| {
+            product.fields.iter().any(|change| is_own(&change)) || !product.texts.is_empty()
+        };
         for product in self.changed.iter().filter(has_own).take(listing.most()) {
             writeln!(out, "~ {}", product.code)?;
             for change in product.fields.iter().filter(is_own) {
                 writeln!(out, "    {}", Shown(change))?;
             }
+            (product.texts.iter()).try_for_each(|text| write_text_difference(out, text))?;
         }
         let named = self.changed.iter().filter(has_own).count();
-        write_rest(out, '~', "products", named, listing)
+        write_rest(out, '~', "products", named, listing.most())
     }
 
-    /// Returns the changes that many products share, with the number of products.
-    fn shared_changes(&self) -> BTreeMap<&FieldChange, usize> {
-        let mut counts: BTreeMap<&FieldChange, usize> = BTreeMap::new();
+    /// Returns the fields that differ, those of the most products first.
+    #[must_use]
+    pub fn by_field(&self) -> Vec<FieldCount<'_>> {
+        let mut fields: BTreeMap<&str, BTreeMap<&FieldChange, usize>> = BTreeMap::new();
         for change in self.changed.iter().flat_map(|product| &product.fields) {
-            *counts.entry(change).or_default() += 1;
+            let changes = fields.entry(&change.pointer).or_default();
+            *changes.entry(change).or_default() += 1;
         }
-        counts.retain(|_, products| *products >= MIN_SHARED_PRODUCTS);
+        let mut counts: Vec<FieldCount<'_>> = (fields.into_iter())
+            .map(|(pointer, changes)| {
+                let mut changes: Vec<_> = changes.into_iter().collect();
+                changes.sort_by_key(|(_, products)| Reverse(*products));
+                FieldCount {
+                    pointer,
+                    products: changes.iter().map(|(_, products)| products).sum(),
+                    changes,
+                }
+            })
+            .collect();
+        counts.sort_by_key(|field| Reverse(field.products));
         counts
+    }
+
+    /// Keeps only changes of fields that `is_wanted`, by their pointers, and the products that have any; created and retired
+    /// products are dropped. The counts stay those of the whole plan.
+    pub fn retain_fields(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        for product in &mut self.changed {
+            product.fields.retain(|change| is_wanted(&change.pointer));
+        }
+        self.changed.retain(|product| !product.fields.is_empty());
+        self.created.clear();
+        self.retired.clear();
     }
 
     /// Returns the plan for people, as text.
@@ -199,19 +310,49 @@ impl Plan {
     }
 }
 
-/// A change on one line.
-struct Shown<'c>(&'c FieldChange);
+/// Number of products, in words.
+struct Counted(usize);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => out.write_str("1 product"),
+            products => write!(out, "{products} products"),
+        }
+    }
+}
+
+/// A change on one line, with its field.
+pub struct Shown<'c>(pub &'c FieldChange);
 
 impl fmt::Display for Shown<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pointer = single_line(&self.0.pointer);
+        write!(out, "{pointer}: {}", ShownValues(self.0))
+    }
+}
+
+/// The values of a change on one line.
+struct ShownValues<'c>(&'c FieldChange);
+
+impl fmt::Display for ShownValues<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = |value: &Option<String>| {
             let value = value.as_deref().map_or_else(|| "nothing".to_owned(), shown);
             single_line(&value).into_owned()
         };
-        let FieldChange { pointer, old, new } = self.0;
-        let pointer = single_line(pointer);
-        write!(out, "{pointer}: {} → {}", value(old), value(new))
+        write!(out, "{} → {}", value(&self.0.old), value(&self.0.new))
     }
+}
+
+/// Writes a text's difference below its product.
+///
+/// # Errors
+///
+/// If `out` can't be written.
+pub fn write_text_difference(out: &mut impl fmt::Write, text: &TextDifference) -> fmt::Result {
+    writeln!(out, "    {}", text.name)?;
+    (text.lines.lines()).try_for_each(|line| writeln!(out, "      {}", single_line(line)))
 }
 
 /// Writes a line for each product behind a sign, as many as the listing has.
@@ -228,7 +369,7 @@ pub fn write_products(
     for product in products.iter().take(listing.most()) {
         writeln!(out, "{sign} {product}")?;
     }
-    write_rest(out, sign, "products", products.len(), listing)
+    write_rest(out, sign, "products", products.len(), listing.most())
 }
 
 /// Writes the number of products that a summary leaves out.
@@ -237,10 +378,12 @@ fn write_rest(
     sign: char,
     things: &str,
     all: usize,
-    listing: Listing,
+    most: usize,
 ) -> fmt::Result {
-    match all.saturating_sub(listing.most()) {
+    match all.saturating_sub(most) {
+        // Counts don't list any.
         0 => Ok(()),
+        _ if most == 0 => Ok(()),
         rest => writeln!(out, "{sign} … and {rest} more {things}; --all lists them"),
     }
 }

@@ -10,7 +10,7 @@ use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
 
 use super::apply::{Mode, Retirement};
-use super::check::{self, Checked};
+use super::checking::{Checkers, Outcome};
 use super::read::{self, Item, Record, Source, SourceRow, Table};
 use super::records::Records;
 use super::rejected::{Original, RejectedFiles, RejectedPath, text_within};
@@ -42,6 +42,7 @@ pub(super) struct Reading {
     /// Codes of rejected records, with their places.
     rejected_codes: HashMap<String, Place>,
     spool: Spool,
+    checkers: Checkers,
     /// First error of the spool or of rejected records; returned when the input has ended.
     failure: Option<anyhow::Error>,
 }
@@ -60,6 +61,7 @@ impl Reading {
             tables: Vec::new(),
             rejected_codes: HashMap::new(),
             spool: Spool::new()?,
+            checkers: Checkers::start(),
             failure: None,
         })
     }
@@ -74,6 +76,7 @@ impl Reading {
             self.take(&file, item);
         })
         .with_context(|| format!("can't read {name}"))?;
+        self.settle_all();
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
@@ -89,16 +92,28 @@ impl Reading {
 
     fn take(&mut self, file: &Arc<str>, item: Item) {
         match item {
-            Item::Warning(finding) => self.report.add(finding),
+            Item::Warning(finding) => {
+                self.settle_all();
+                self.report.add(finding);
+            }
             Item::Record(mut record) => {
                 // All records share one name.
                 record.place.file = Arc::clone(file);
                 match text_within(&record.json) {
-                    Some(text) => self.take_text(&record.place, &text),
-                    None => self.check(&record),
+                    Some(text) => {
+                        self.settle_all();
+                        self.take_text(&record.place, &text);
+                    }
+                    None => {
+                        let due = self.checkers.push(record);
+                        due.into_iter().for_each(|outcome| self.settle(outcome));
+                    }
                 }
             }
-            Item::Unreadable { findings, source } => self.take_unreadable(findings, source),
+            Item::Unreadable { findings, source } => {
+                self.settle_all();
+                self.take_unreadable(findings, source);
+            }
         }
     }
 
@@ -130,7 +145,7 @@ impl Reading {
         }
         match item {
             // Texts aren't nested.
-            Item::Record(record) => self.check(&record),
+            Item::Record(record) => self.settle(Outcome::of(record)),
             other => self.take(&place.file, other),
         }
     }
@@ -148,13 +163,23 @@ impl Reading {
             .for_each(|finding| self.report.add(finding));
     }
 
-    fn check(&mut self, record: &Record) {
+    /// Takes the outcomes of all records so far, so that whatever comes next is reported behind them.
+    fn settle_all(&mut self) {
+        let outcomes = self.checkers.finish();
+        outcomes
+            .into_iter()
+            .for_each(|outcome| self.settle(outcome));
+    }
+
+    fn settle(&mut self, outcome: Outcome) {
         self.report.records += 1;
-        let mut findings = Vec::new();
-        let Checked {
+        let Outcome {
+            record,
             code,
-            record: checked,
-        } = check::check(record, &mut findings);
+            is_valid,
+            mut findings,
+        } = outcome;
+        let record = &record;
         // An invalid code was reported already, and can be long. It identifies no product.
         let code = code.filter(|code| code.parse::<ProductCode>().is_ok());
         if let Some(code) = &code {
@@ -173,7 +198,7 @@ impl Reading {
                 None => self.report.rejected.keeps_all = true,
             }
             self.reject(&findings, &record.json, record.row.as_ref());
-        } else if checked.is_some()
+        } else if is_valid
             && (self.skips || !self.report.has_faults())
             && let Err(error) = self.keep(record)
         {

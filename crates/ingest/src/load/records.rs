@@ -106,7 +106,7 @@ fn read_back(
     (json, row): (String, Option<SpooledRow>),
 ) -> anyhow::Result<(String, Option<SpooledRow>, CheckedRecord)> {
     let record = Record::new(Place::file(""), json);
-    match check::check(&record, &mut Vec::new()).record {
+    match check::check_again(&record) {
         Some(checked) => Ok((record.json, row, checked)),
         None => anyhow::bail!("a record changed while it waited in a temporary file"),
     }

@@ -181,6 +181,7 @@ fn unchanged(walk: &Walk) -> Report {
         outcome: Outcome::Unchanged,
         plan: Plan::unchanged(products),
         exceeded: Vec::new(),
+        ineffective: Vec::new(),
     };
     Report::of(products, Some(applied))
 }

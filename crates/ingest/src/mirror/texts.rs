@@ -91,7 +91,7 @@ fn new_texts(store: &dyn Store, line: &str) -> anyhow::Result<Vec<(TextName, Tex
         .ok()
         .and_then(|Coded { code }| code.parse().ok());
     let live = match code {
-        Some(code) => store.product(&code, Moment::Live)?,
+        Some(code) => store.base_product(&code, Moment::Live)?,
         // A fault, which the load reports.
         None => None,
     };

@@ -5,9 +5,10 @@
 //! drains, and while all other threads are busy.
 //!
 //! - `pages`: responses
-//! - `scrape`: `/metrics`; `limits`, `changes`: its metrics of limits and of the changes feed
+//! - `scrape`: `/metrics`; `limits`, `changes`, `instants`: its metrics of limits, of the changes feed, and of overrides
 
 mod changes;
+mod instants;
 mod limits;
 mod pages;
 mod scrape;

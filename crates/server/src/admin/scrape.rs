@@ -7,7 +7,7 @@ use vitrine_model::snapshot::Damage;
 use vitrine_wire::error::ErrorType;
 
 use super::pages::{is_store_readable, not_ready};
-use super::{changes, limits};
+use super::{changes, instants, limits};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, MetricType};
@@ -45,6 +45,7 @@ pub(super) fn text(app: &App) -> String {
     keys(app, &mut into);
     changes::describe(app, &mut into);
     webhooks(&metrics.webhooks, &mut into);
+    instants::describe(&metrics.instants, &mut into);
     following(app, &mut into);
     caches(app, &mut into);
     into.metric(

@@ -7,11 +7,11 @@ use askama::Template;
 use http::StatusCode;
 use jiff::Timestamp;
 use vitrine_ingest::load::json::Node;
+use vitrine_ingest::overrides::{self, Override};
 use vitrine_ingest::view::parse_content;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextName;
 use vitrine_model::snapshot::{ProductView, Snapshot};
-use vitrine_store::StoreError;
 
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::assortments::Showing;
@@ -32,8 +32,19 @@ struct ProductPage<'a> {
     code: &'a str,
     /// None if the product isn't live.
     live: Option<LiveView>,
+    overrides: Vec<OverrideView>,
     /// None if the store can't be read.
     events: Option<Vec<Event>>,
+}
+
+/// An override that sets values of the product.
+struct OverrideView {
+    number: u64,
+    /// Names of the fields.
+    fields: String,
+    by: String,
+    note: Option<String>,
+    until: Option<String>,
 }
 
 /// A live product.
@@ -92,14 +103,39 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
         here: "catalog",
         code: code.as_str(),
         live,
+        overrides: overrides(browser, code),
         events,
     };
     answer::html(status, &page)
 }
 
-fn note(error: &StoreError) {
+fn note(error: &(dyn std::error::Error + 'static)) {
     let error = ErrorChain(error);
     tracing::warn!(%error, "the catalog browser can't read a product's history");
+}
+
+/// Returns the overrides that set values of the product now.
+fn overrides(browser: &Browser, code: &ProductCode) -> Vec<OverrideView> {
+    match overrides::overrides_of(&*browser.store, code) {
+        Ok(found) => found.into_iter().map(OverrideView::of).collect(),
+        Err(error) => {
+            note(error.as_ref());
+            Vec::new()
+        }
+    }
+}
+
+impl OverrideView {
+    fn of((one, fields): (Override, Vec<&'static str>)) -> Self {
+        let made = one.stored.made;
+        Self {
+            number: one.number,
+            fields: fields.join(", "),
+            by: made.created_by,
+            note: made.note,
+            until: made.until.map(|until| minute(&until)),
+        }
+    }
 }
 
 fn live(

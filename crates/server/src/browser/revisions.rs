@@ -4,6 +4,7 @@ use askama::Template;
 use http::StatusCode;
 use jiff::Timestamp;
 use vitrine_ingest::load::difference::difference;
+use vitrine_ingest::product_history::product_at;
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{Availability, ChangeKind, ChangedProduct, Moment, PublishedRevision};
 use vitrine_store::{Store, StoreError};
@@ -224,7 +225,7 @@ fn product(
     has_before: bool,
     touched: ChangedProduct,
 ) -> Result<ProductChange, StoreError> {
-    let at = |number| past::product(store, &touched.code, Moment::Revision(number));
+    let at = |number| product_at(store, &touched.code, Moment::Revision(number));
     let old = if has_before { at(number - 1)? } else { None };
     let new = at(number)?;
     let changes = match (touched.kind, &old, &new) {

@@ -11,12 +11,17 @@ use super::output;
 /// Consent to an irreversible command.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct ConfirmArgs {
-    /// Don't ask for confirmation. Required in scripts, unless the command names what it revokes.
+    /// Don't ask for confirmation. Required in scripts, unless the command names what it revokes or changes.
     #[arg(long)]
     yes: bool,
 }
 
 impl ConfirmArgs {
+    /// Returns true if [`confirm_at_terminal`](Self::confirm_at_terminal) would ask.
+    pub(super) fn is_needed(self) -> bool {
+        !self.yes && is_at_terminal()
+    }
+
     /// Returns if `--yes` was given, or the person at the terminal types `yes` after `warning`. Without a terminal,
     /// ends the program like a wrong command line.
     pub(super) fn confirm(self, warning: &str) -> anyhow::Result<()> {

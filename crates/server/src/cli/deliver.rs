@@ -8,7 +8,7 @@ use super::admin_port::AdminArgs;
 use super::follow_settings::FollowArgs;
 use super::logging::{LogArgs, STARTED};
 use super::serve::checked_public_url;
-use super::shutdown::ShutdownSignals;
+use super::shutdown::wait_for_signal;
 use super::store_args::StoreArgs;
 use super::webhook_settings::WebhookArgs;
 use super::{Outcome, exit_with_usage_error};
@@ -65,17 +65,9 @@ impl Deliver {
             .map(|port| port.start(&app, &stores.followed))
             .transpose()?;
         let follower = Follower::start(&stores, &live, &app.endpoints.addresses, None)?;
-        let settings = self.webhooks.deliverer(&self.public_url);
-        let deliverer = Deliverer::start(&stores.written, &live, &app.metrics.webhooks, settings)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        runtime.block_on(async {
-            let mut ending = ShutdownSignals::new()?;
-            tracing::info!(target: STARTED, "delivering to webhook endpoints");
-            ending.received().await;
-            Ok::<_, std::io::Error>(())
-        })?;
+        let settings = self.webhooks.deliverer(store, &self.public_url, false)?;
+        let deliverer = Deliverer::start(&live, &app.metrics.webhooks, settings)?;
+        wait_for_signal("delivering to webhook endpoints")?;
         drop(deliverer);
         drop(follower);
         Ok(Outcome::Done)

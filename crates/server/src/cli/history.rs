@@ -1,38 +1,42 @@
-//! `vitrine history`, `show` and `diff`: print revisions, products and differences.
+//! `vitrine history` and `show`: print revisions, and products as they were.
 
-use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::export;
-use vitrine_ingest::load::plan::Plan;
+use vitrine_ingest::load::plan::{Shown, write_text_difference};
 use vitrine_ingest::load::report::{counts_json, shown};
+use vitrine_ingest::overrides::overrides_of;
+use vitrine_ingest::product_history::{ProductChange, product_history};
+use vitrine_ingest::text_difference::{TextDifference, text_differences};
 use vitrine_model::code::ProductCode;
-use vitrine_store::record::{Availability, Moment, PublishedRevision, StoredProduct};
+use vitrine_store::record::{Availability, ChangeKind, Moment, PublishedRevision};
 use vitrine_store::{IfMissing, Store};
 
+use super::layer_args::LayerArgs;
+use super::revision_arg::RevisionArg;
 use super::time::to_second;
-use super::{Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
 const HISTORY_EXAMPLES: &str = "\
 Examples:
   vitrine history
+  vitrine history BRIARWICK-GB --texts
   vitrine history --limit 100 --json";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
   vitrine show BRIARWICK-GB
-  vitrine show BRIARWICK-GB --at 12";
+  vitrine show BRIARWICK-GB --at 12
+  vitrine show BRIARWICK-GB --at 2026-12-01
+  vitrine show BRIARWICK-GB --base";
 
-const DIFF_EXAMPLES: &str = "\
-Examples:
-  vitrine diff 12
-  vitrine diff 11 12 --json";
-
-/// List the revisions, the newest first.
+/// List the revisions, or those that changed a product with what each changed; the newest first.
 ///
 /// The author of a revision is the `SUDO_USER`, `USER` or `LOGNAME` of the command that made it; `unknown` if
 /// none was set.
@@ -41,58 +45,38 @@ Examples:
 pub(super) struct History {
     #[command(flatten)]
     output: OutputArgs,
-    /// Maximum number of revisions.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Maximum number of revisions, or of versions of the product.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
+    /// Show changed texts line by line.
+    #[arg(long, requires = "code")]
+    texts: bool,
+    /// The product's code. By default all revisions are listed.
+    code: Option<String>,
 }
 
 /// Show a product as a record that loads again, its texts included.
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(super) struct Show {
-    /// Show it as of this revision.
-    #[arg(long, value_name = "REVISION")]
-    at: Option<u64>,
+    /// Show it as of this revision, or as of the one that was live at this time.
+    #[arg(long, value_name = "REVISION|TIME")]
+    at: Option<RevisionArg>,
+    #[command(flatten)]
+    layer: LayerArgs,
     /// The product's code.
     code: String,
 }
 
-/// Show the differences between two revisions, or between one and the live one.
-#[derive(Debug, Args)]
-#[command(after_help = DIFF_EXAMPLES)]
-pub(super) struct Diff {
-    #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
-    plan: PlanArgs,
-    /// The older revision.
-    from: u64,
-    /// The newer revision; by default what is live.
-    to: Option<u64>,
-}
-
 pub(super) const NOTHING_LOADED: &str = "nothing was loaded yet";
-
-/// Returns the revision that a command line names, by default the live one.
-///
-/// # Errors
-///
-/// If there is no such revision; the error names the newest.
-pub(super) fn moment(store: &dyn Store, revision: Option<u64>) -> anyhow::Result<Moment> {
-    let Some(number) = revision else {
-        return Ok(Moment::Live);
-    };
-    if store.revision(number)?.is_none() {
-        let newest = store.revisions(1)?;
-        let newest = newest.first().context(NOTHING_LOADED)?.revision.number;
-        bail!("there is no revision {number}; the newest is {newest}, see `vitrine history`");
-    }
-    Ok(Moment::Revision(number))
-}
 
 impl History {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let revisions = store.open(IfMissing::Refuse)?.revisions(self.limit)?;
+        let store = store.open(IfMissing::Refuse)?;
+        if let Some(code) = &self.code {
+            return self.product(&*store, &parsed_code(code)?);
+        }
+        let revisions = store.revisions(self.limit)?;
         if self.output.json {
             let revisions = revisions.iter().map(revision_json).collect();
             print_json(&Value::Array(revisions))?;
@@ -134,6 +118,95 @@ impl History {
         print(&format!("{}\n", table.trim_fmt()))?;
         Ok(Outcome::Done)
     }
+
+    /// Prints the changes of a product.
+    fn product(&self, store: &dyn Store, code: &ProductCode) -> anyhow::Result<Outcome> {
+        let (changes, has_older) = product_history(store, code, self.limit)?;
+        if changes.is_empty() {
+            bail!("no kept revision has a product with the code `{code}`");
+        }
+        let mut told = String::new();
+        let mut list = Vec::new();
+        for change in &changes {
+            let texts = match &change.versions {
+                Some((old, new)) if self.texts => text_differences(store, old, new)?,
+                _ => Vec::new(),
+            };
+            match self.output.json {
+                true => list.push(change_json(change, &texts)),
+                false => write_change(&mut told, change, &texts)?,
+            }
+        }
+        if self.output.json {
+            print_json(&Value::Array(list))?;
+            return Ok(Outcome::Done);
+        }
+        if has_older {
+            let limit = self.limit;
+            writeln!(
+                told,
+                "… and older versions than these {limit}; --limit shows more"
+            )?;
+        }
+        print(&told)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Returns the word for a kind of change.
+fn word(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Created => "created",
+        ChangeKind::Changed => "changed",
+        ChangeKind::Retired => "retired",
+    }
+}
+
+fn change_json(change: &ProductChange, texts: &[TextDifference]) -> Value {
+    json!({
+        "revision": change.published.as_ref().map(revision_json),
+        "change": word(change.kind),
+        "fields": change.fields(),
+        "texts": texts,
+    })
+}
+
+/// Writes a change of a product: its revision, then the fields and texts that differ.
+fn write_change(
+    out: &mut String,
+    change: &ProductChange,
+    texts: &[TextDifference],
+) -> std::fmt::Result {
+    write!(out, "{} in revision {}", word(change.kind), change.number)?;
+    if let Some(PublishedRevision { revision, note, .. }) = &change.published {
+        let (at, by) = (to_second(revision.created_at), single_line(&note.by));
+        write!(out, ", {at}, by {by}")?;
+        if let Some(note) = &note.note {
+            write!(out, ": {}", single_line(&shown(note)))?;
+        }
+    }
+    writeln!(out)?;
+    for field in change.fields() {
+        writeln!(out, "    {}", Shown(&field))?;
+    }
+    for text in texts {
+        write_text_difference(out, text)?;
+    }
+    match change.is_oldest_kept {
+        true => writeln!(
+            out,
+            "    older versions aren't kept; they may have been pruned"
+        ),
+        false => Ok(()),
+    }
+}
+
+/// Parses a product's code.
+fn parsed_code(code: &str) -> anyhow::Result<ProductCode> {
+    match code.parse() {
+        Ok(code) => Ok(code),
+        Err(_) => bail!("`{code}` can't be a product's code"),
+    }
 }
 
 /// Returns a revision as JSON.
@@ -158,53 +231,39 @@ pub(super) fn revision_json(published: &PublishedRevision) -> Value {
 
 impl Show {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let Ok(code) = self.code.parse::<ProductCode>() else {
-            bail!("`{}` can't be a product's code", self.code);
-        };
+        let code = parsed_code(&self.code)?;
         let store = store.open(IfMissing::Refuse)?;
-        let found = store.product(&code, moment(&*store, self.at)?)?;
-        let when = self.at.map_or_else(
+        let found = match self.at {
+            None => None,
+            Some(at) => Some(at.find(&*store)?.revision.number),
+        };
+        let when = found.map_or_else(
             || "is live".to_owned(),
             |number| format!("was live in revision {number}"),
         );
-        let product = found.with_context(|| format!("no product with the code `{code}` {when}"))?;
+        let moment = found.map_or(Moment::Live, Moment::Revision);
+        let found = self.layer.product(&*store, &code, moment)?;
+        let overrides = match moment {
+            Moment::Live if !self.layer.is_base() => overrides_of(&*store, &code)?,
+            _ => Vec::new(),
+        };
+        let Some(product) = found else {
+            match overrides.first() {
+                Some((hiding, _)) => bail!(
+                    "`{code}` is hidden by override {}; `vitrine show {code} --base` shows what loads brought",
+                    hiding.number
+                ),
+                None => bail!("no product with the code `{code}` {when}"),
+            }
+        };
+        for (one, fields) in overrides {
+            let (number, fields) = (one.number, fields.join(", "));
+            writeln!(output::stderr(), "vitrine: override {number} sets {fields}")?;
+        }
         print(&format!(
             "{}\n",
             export::record(&*store, &product)?.to_json()
         ))?;
-        Ok(Outcome::Done)
-    }
-}
-
-fn products(
-    store: &dyn Store,
-    moment: Moment,
-) -> anyhow::Result<BTreeMap<ProductCode, StoredProduct>> {
-    let mut products = BTreeMap::new();
-    let revision = store.read_products(moment, &mut |product| {
-        products.insert(product.code.clone(), product);
-        Ok(())
-    })?;
-    revision.context(NOTHING_LOADED)?;
-    Ok(products)
-}
-
-impl Diff {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let store = store.open(IfMissing::Refuse)?;
-        let (from, to) = (moment(&*store, Some(self.from))?, moment(&*store, self.to)?);
-        let mut before = products(&*store, from)?;
-        let after = products(&*store, to)?;
-        let mut plan = Plan::default();
-        for (code, product) in &after {
-            plan.compare(before.remove(code).as_ref(), product);
-        }
-        before.keys().for_each(|code| plan.retire(code));
-        if self.output.json {
-            print_json(&serde_json::to_value(&plan)?)?;
-        } else {
-            print(&plan.to_text(output::stdout().listing(self.plan.all)))?;
-        }
         Ok(Outcome::Done)
     }
 }

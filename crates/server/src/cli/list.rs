@@ -142,6 +142,20 @@ impl List {
     }
 
     fn print_table(&self, client: &Client, out: &mut impl Write) -> anyhow::Result<()> {
+        let mut table = ProductTable::new();
+        self.each(client, out, |_, product| {
+            table.add(&product.parse().context("a product can't be read")?);
+            Ok(())
+        })?;
+        put(out, &format!("{}\n", table.to_text()))
+    }
+}
+
+/// Table of products, for people.
+pub(super) struct ProductTable(Table);
+
+impl ProductTable {
+    pub(super) fn new() -> Self {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         table.set_header([
@@ -154,12 +168,16 @@ impl List {
             "AMOUNTS",
             "COUNTRIES",
         ]);
-        self.each(client, out, |_, product| {
-            let product: Product = product.parse().context("a product can't be read")?;
-            table.add_row(row(&product).map(|cell| single_line(&shown(&cell)).into_owned()));
-            Ok(())
-        })?;
-        put(out, &format!("{}\n", table.trim_fmt()))
+        Self(table)
+    }
+
+    pub(super) fn add(&mut self, product: &Product) {
+        let row = row(product).map(|cell| single_line(&shown(&cell)).into_owned());
+        self.0.add_row(row);
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        self.0.trim_fmt()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `vitrine load`: loads products from files.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use tempfile::TempDir;
 use vitrine_ingest::load::apply::{Intent, Mode, Retirement};
 use vitrine_ingest::load::guard::Allowance;
+use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::read::CSV_TEMPLATE;
 use vitrine_ingest::load::report::{Place, Report, Verdict, shown};
 use vitrine_ingest::load::{self, Input, LoadSettings, OnError, RejectedPath};
@@ -246,18 +247,27 @@ pub(super) fn print_report(
         Verdict::Partial => Outcome::Partial,
         Verdict::Refused => Outcome::Refused,
     };
-    match (output_args.json, outcome) {
-        (true, _) => print_json(&report.to_json())?,
-        (false, Outcome::Done | Outcome::Partial) => {
-            print(&report.to_text(output::stdout().listing(plan.all)))?;
-        }
-        (false, _) => {
-            let mut out = output::stderr();
-            let text = report.to_text(out.listing(plan.all));
-            out.write_all(text.as_bytes())?;
-        }
+    match output_args.json {
+        true => print_json(&report.to_json())?,
+        false => print_by_outcome(outcome, plan, |listing| report.to_text(listing))?,
     }
     Ok(outcome)
+}
+
+/// Prints the text of a report, in the detail that fits: to standard error if nothing was done.
+pub(super) fn print_by_outcome(
+    outcome: Outcome,
+    plan: PlanArgs,
+    to_text: impl FnOnce(Listing) -> String,
+) -> io::Result<()> {
+    match outcome {
+        Outcome::Done | Outcome::Partial => print(&to_text(output::stdout().listing(plan.all))),
+        Outcome::Refused | Outcome::Faulty => {
+            let mut out = output::stderr();
+            let text = to_text(out.listing(plan.all));
+            out.write_all(text.as_bytes())
+        }
+    }
 }
 
 /// Returns the user who runs the program, for the history.

@@ -12,6 +12,7 @@ mod confirm;
 mod cors;
 mod deliver;
 mod demo;
+mod diff;
 mod edges;
 #[cfg(test)]
 mod examples;
@@ -20,7 +21,9 @@ mod follow_settings;
 mod generate;
 mod get;
 mod history;
+mod instant;
 mod keys;
+mod layer_args;
 mod limits;
 mod list;
 mod load;
@@ -29,6 +32,8 @@ mod man;
 mod mirror;
 mod openapi;
 mod output;
+mod overrides;
+mod products;
 mod program;
 mod progress;
 mod proxies;
@@ -37,13 +42,16 @@ mod ready;
 mod reload;
 mod remote;
 mod restore;
+mod revision_arg;
 mod rollback;
+mod selection_args;
 mod serve;
 mod settings;
 mod shutdown;
 mod state_dir;
 mod store_args;
 mod texts;
+mod tick;
 mod time;
 mod traces;
 mod webhook_settings;
@@ -113,9 +121,15 @@ enum Command {
     #[command(subcommand)]
     Texts(texts::Texts),
     Audit(audit::Audit),
+    #[command(flatten)]
+    Act(overrides::Act),
+    #[command(subcommand)]
+    Overrides(overrides::Overrides),
+    Tick(tick::Tick),
+    Products(products::Products),
     History(history::History),
     Show(history::Show),
-    Diff(history::Diff),
+    Diff(diff::Diff),
     Rollback(rollback::Rollback),
     Export(export::Export),
     Prune(prune::Prune),
@@ -139,11 +153,13 @@ impl Command {
             | Self::Mirror(_)
             | Self::Texts(_)
             | Self::Rollback(_)
+            | Self::Act(_)
             | Self::Backup(_)
             | Self::Restore(_) => true,
             Self::Keys(keys) => keys.writes(),
             Self::Assortments(assortments) => assortments.writes(),
             Self::Webhooks(webhooks) => webhooks.writes(),
+            Self::Overrides(overrides) => overrides.writes(),
             _ => false,
         }
     }
@@ -223,6 +239,10 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Texts(texts) => texts.run(&store),
         Command::Audit(audit) => audit.run(&store),
         Command::Generate(generate) => generate.run(),
+        Command::Act(act) => act.run(&store),
+        Command::Overrides(overrides) => overrides.run(&store),
+        Command::Tick(tick) => tick.run(&store),
+        Command::Products(products) => products.run(&store),
         Command::History(history) => history.run(&store),
         Command::Show(show) => show.run(&store),
         Command::Diff(diff) => diff.run(&store),

@@ -4,12 +4,14 @@ use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
+use vitrine_ingest::overrides;
 use vitrine_store::IfMissing;
 use vitrine_store::record::{Availability, PublishedRevision, RevisionNote};
 
 use super::confirm::ConfirmArgs;
-use super::history::{moment, revision_json};
+use super::history::revision_json;
 use super::load::operator;
+use super::revision_arg::RevisionArg;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
 const EXAMPLES: &str = "\
@@ -36,13 +38,13 @@ impl Rollback {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
         // Checked before the confirmation.
-        moment(&*store, Some(self.revision))?;
+        RevisionArg::Number(self.revision).find(&*store)?;
         self.confirm.confirm(&format!(
             "this replaces the live catalog with revision {}; `vitrine diff {0}` shows the differences",
             self.revision
         ))?;
-        let mut publication = store.publish()?;
-        if !publication.restore(self.revision)? {
+        let mut publication = overrides::publish(&*store)?;
+        if !overrides::restore(&*store, &mut *publication, self.revision)? {
             bail!("there is no revision {}", self.revision);
         }
         let note = RevisionNote {

@@ -31,6 +31,7 @@ use crate::http::Access;
 use crate::http::access::client::Peer;
 use crate::http::access_log::{AccessLog, Destination};
 use crate::http::waits::DEFAULT_MAX_WAITS;
+use crate::instants::InstantThread;
 use crate::live::{DEFAULT_MAX_STALE_KEYS, Follower, JournalLimits, Live, StateDirectory, Stores};
 use crate::traces::Traces;
 use crate::webhooks::{Deliverer, DelivererSettings};
@@ -199,7 +200,8 @@ impl Serve {
             traces: self.traces.start()?,
             reload,
             webhooks: (self.deliver_webhooks)
-                .then(|| self.webhooks.deliverer(&listening.public_url)),
+                .then(|| self.webhooks.deliverer(store, &listening.public_url, true))
+                .transpose()?,
         };
         serve(listening, settings, &stores, || {
             let mut serving = format!(", serving {public_url}/v2");
@@ -319,8 +321,8 @@ pub(super) fn serve(
     if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {
         tracing::warn!("the store is empty: reads get 503 until the first `vitrine load`");
     }
-    let deliver =
-        |settings| Deliverer::start(&stores.written, &live, &app.metrics.webhooks, settings);
+    let instants = InstantThread::of_server(&stores.followed, &app.metrics.instants)?;
+    let deliver = |settings| Deliverer::start(&live, &app.metrics.webhooks, settings);
     let deliverer = webhooks.map(deliver).transpose()?;
     let access_log = AccessLog::start(access_log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -345,6 +347,7 @@ pub(super) fn serve(
     // A DNS lookup or a file of a network may block forever.
     runtime.shutdown_timeout(BLOCKING_GRACE);
     served?;
+    drop(instants);
     drop(deliverer);
     drop(follower);
     traces.finish();

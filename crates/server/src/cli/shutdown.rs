@@ -4,7 +4,25 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::logging::STARTED;
 use crate::edge::server::Server;
+
+/// Logs that a program without clients has `started`, and waits for a signal that ends it.
+///
+/// # Errors
+///
+/// If signals can't be received.
+pub(super) fn wait_for_signal(started: &str) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut ending = ShutdownSignals::new()?;
+        tracing::info!(target: STARTED, "{started}");
+        ending.received().await;
+        Ok(())
+    })
+}
 
 /// Signals that shut a server down.
 pub(super) struct ShutdownSignals {

@@ -9,17 +9,19 @@ use jiff::{RoundMode, Span, Timestamp, TimestampRound, Unit};
 /// Parses a time: `2027-01-31` (the start of that day in UTC), `2027-01-31T12:00:00Z`, or a duration from `now`, such
 /// as `90d`.
 pub(super) fn parse_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
-    // The parser of dates also accepts times, and would ignore what follows the day.
-    if let (10, Ok(date)) = (text.len(), text.parse::<Date>()) {
-        let start = date.to_zoned(TimeZone::UTC);
-        return start
-            .map(|start| start.timestamp())
-            .map_err(|error| error.to_string());
-    }
-    text.parse().or_else(|_| after(text, now)).map_err(|_| {
+    parse_time(text).map_or_else(|| after(text, now), Ok).map_err(|_| {
         format!("`{text}` isn't a time; use a date (2027-01-31), a time (2027-01-31T12:00:00Z) or a span from now \
              (90d)")
     })
+}
+
+/// Parses a time: `2027-01-31` (the start of that day in UTC) or `2027-01-31T12:00:00Z`.
+pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
+    // The parser of dates also accepts times, and would ignore what follows the day.
+    match (text.len(), text.parse::<Date>()) {
+        (10, Ok(date)) => Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp()),
+        _ => text.parse().ok(),
+    }
 }
 
 /// Returns the time a duration after `now`: `7d`, `12h`, `30m`, `10s`.

@@ -36,8 +36,9 @@ const MAX_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF_AFTER_PANIC: Duration = Duration::from_secs(60);
 
 /// Maximum time of one step of a following thread, such as asking the store for its counters. The timeouts of a
-/// PostgreSQL store add up to less. A thread that takes longer hangs, and the server isn't ready.
-const STEP_LIMIT: Duration = Duration::from_secs(10);
+/// PostgreSQL store add up to less than ten seconds, and SQLite tries for ten to get a lock that the system refuses. A
+/// thread that takes twice as long hangs, and the server isn't ready.
+const STEP_LIMIT: Duration = Duration::from_secs(20);
 
 /// Maximum time that the end of a server waits for these threads: a database may hang.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);

@@ -19,6 +19,7 @@
 
 pub mod heartbeat;
 pub mod histogram;
+mod instants;
 pub mod limits;
 pub mod mirror;
 pub mod process;
@@ -26,6 +27,7 @@ pub mod requests;
 pub mod text;
 mod webhooks;
 
+pub use instants::InstantMetrics;
 pub use webhooks::WebhookMetrics;
 
 use std::sync::Arc;
@@ -107,6 +109,8 @@ pub struct Metrics {
     pub tls: Option<Arc<TlsMetrics>>,
     /// Deliveries to webhook endpoints.
     pub webhooks: Arc<WebhookMetrics>,
+    /// Beginnings and ends of overrides.
+    pub instants: Arc<InstantMetrics>,
     /// Start of the process, to about a second.
     pub started: Timestamp,
 }
@@ -122,6 +126,7 @@ impl Metrics {
             connections: Arc::default(),
             tls: None,
             webhooks: Arc::default(),
+            instants: Arc::default(),
             started: Timestamp::now(),
         }
     }

@@ -1,7 +1,6 @@
 //! An attempt: the lease of the endpoint, the event, which is stored before it is sent, and the outcome.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,11 +11,10 @@ use vitrine_store::webhooks::{
     Progress,
 };
 
-use super::entry::Phase;
+use super::entry::{self, Phase};
 use super::event::{self, News};
 use super::schedule::{self, ATTEMPT_TIMEOUT};
 use super::sender::{Outgoing, Sent};
-use super::updates::{self, Wanted};
 use super::work::{LOOK_AGAIN, Work};
 
 /// Time of a lease that is left when the longest attempt ends, for writing its outcome.
@@ -69,7 +67,7 @@ impl Work {
             .on_store(move |store| store.take_endpoints(&wanted))
             .await;
         let mut planned = Vec::new();
-        let mut missing: std::collections::HashSet<String> = ids.into_iter().collect();
+        let mut missing: HashSet<String> = ids.into_iter().collect();
         let taken = taken.unwrap_or_default();
         let mut updates = self.find_updates(&taken).await;
         for (lease, endpoint) in taken {
@@ -98,69 +96,27 @@ impl Work {
             // Nothing is sent that isn't stored.
             match !attempt.is_new || stored.next().unwrap_or(false) {
                 true => self.start(attempt, began),
-                false => {
-                    self.unsaved
-                        .push(release(attempt.lease.clone(), attempt.progress));
-                    self.put_back(&attempt.lease.endpoint);
-                }
+                false => self.give_up(attempt.lease, attempt.progress),
             }
         }
+    }
+
+    /// Gives up the turn of an endpoint and its lease.
+    fn give_up(&mut self, lease: Lease, progress: Progress) {
+        self.put_back(&lease.endpoint);
+        self.unsaved.push(release(lease, progress));
     }
 
     /// Gives up the turn of an endpoint, which is looked at again later.
     fn put_back(&mut self, id: &str) {
-        if let Some(entry) = self.entries.get_mut(id) {
-            entry.phase = Phase::Idle;
-            self.hosts.done(&entry.host, None);
-            self.set_timer(id, LOOK_AGAIN);
-        }
-    }
-
-    /// Looks in the store for the next events of the format `product.update`.
-    async fn find_updates(&mut self, taken: &[(Lease, Endpoint)]) -> HashMap<String, News> {
-        let Some(source) = &self.source else {
-            return HashMap::new();
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
         };
-        let (feed, keys) = (Arc::clone(&source.feed), Arc::clone(&source.keys));
-        let wanted = taken.iter().filter_map(|(_, endpoint)| {
-            let entry = self.entries.get(&endpoint.id)?;
-            let request = entry.request.as_ref()?;
-            let since = match entry.is_lost {
-                true => event::UNKNOWN,
-                false => &endpoint.progress.position,
-            };
-            let is_wanted = endpoint.format == EventFormat::ProductUpdate
-                && endpoint.test.is_none()
-                && endpoint.progress.pending.is_none();
-            is_wanted.then(|| Wanted {
-                endpoint: endpoint.clone(),
-                since: since.to_owned(),
-                filter: request.query.filter.clone(),
-                gives_up_ahead: entry.gives_up(),
-            })
-        });
-        let wanted: Vec<Wanted> = wanted.collect();
-        if wanted.is_empty() {
-            return HashMap::new();
-        }
-        let ids: Vec<String> = (wanted.iter())
-            .map(|wanted| wanted.endpoint.id.clone())
-            .collect();
-        let found = self.on_store(move |store| {
-            let next = |wanted: &Wanted| updates::next(store, (&feed, &keys), wanted);
-            wanted.iter().map(next).collect::<Result<Vec<News>, _>>()
-        });
-        match found.await {
-            Some(found) => ids.into_iter().zip(found).collect(),
-            None => {
-                for id in ids {
-                    if let Some(entry) = self.entries.get_mut(&id) {
-                        entry.not_before = Some(Instant::now() + LOOK_AGAIN);
-                    }
-                    self.set_timer(&id, LOOK_AGAIN + LOOK_AGAIN);
-                }
-                HashMap::new()
-            }
+        entry.phase = Phase::Idle;
+        self.hosts.done(&entry.host, None);
+        match entry.is_deleted {
+            true => drop(self.entries.remove(id)),
+            false => self.set_timer(id, LOOK_AGAIN),
         }
     }
 
@@ -171,7 +127,7 @@ impl Work {
         let (Some(entry), Some(source)) =
             (self.entries.get_mut(&lease.endpoint), self.source.as_mut())
         else {
-            self.unsaved.push(release(lease, endpoint.progress));
+            self.give_up(lease, endpoint.progress);
             return None;
         };
         entry.phase = Phase::Leased;
@@ -191,8 +147,7 @@ impl Work {
             };
             (Some(event), event::TEST, false)
         } else if let Some(pending) = progress.pending.as_ref().filter(|_| is_told) {
-            let is_due = entry.due == Some(pending.failures)
-                || schedule::time_left(&progress, now).is_zero();
+            let is_due = entry.time_left(now).is_zero();
             (is_due.then(|| pending.clone()), kind, false)
         } else {
             let (since, gives_up) = (entry.since(), entry.gives_up());
@@ -241,7 +196,8 @@ impl Work {
             is_new,
         } = planned;
         let (Some(entry), Some(key)) = (self.entries.get_mut(&lease.endpoint), &self.key) else {
-            self.unsaved.push(release(lease, progress));
+            // The key file went away meanwhile.
+            self.give_up(lease, progress);
             return;
         };
         // It is stored now that it begins anew.
@@ -313,7 +269,6 @@ impl Work {
         let is_taken = status.is_some_and(|status| (200..300).contains(&status));
         metrics.count(status);
         if let Some(entry) = self.entries.get_mut(&lease.endpoint) {
-            entry.due = None;
             self.hosts.done(&entry.host, status);
         }
         let now = Timestamp::now();
@@ -330,6 +285,10 @@ impl Work {
             }
         } else if !is_test {
             disable = schedule::record_failure(&mut progress, retry_after, now);
+            // At once, by the reading of the clock that the stored time is of.
+            if let Some(entry) = self.entries.get_mut(&lease.endpoint) {
+                entry.retry_at = entry::retry_at(&progress, now);
+            }
             if status == Some(410) {
                 disable = Some("its receiver answered 410".to_owned());
             }
@@ -375,6 +334,10 @@ impl Work {
                 continue;
             };
             entry.phase = Phase::Idle;
+            if entry.is_deleted {
+                self.entries.remove(&id);
+                continue;
+            }
             if !is_written {
                 // An operator changed it, or its lease was over.
                 self.set_timer(&id, LOOK_AGAIN);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-use vitrine_store::webhooks::Endpoint;
+use vitrine_store::webhooks::{Endpoint, Progress};
 
 use super::event::UNKNOWN;
+use super::schedule;
 use crate::http::request::parameters::{self, ChangesRequest};
 
 /// Time for which an endpoint's position may be newer than the catalog here; then it is taken for one that was lost.
@@ -19,12 +20,14 @@ pub(super) struct Entry {
     /// Its filters; none if this release doesn't know them.
     pub(super) request: Option<ChangesRequest>,
     pub(super) phase: Phase,
-    /// Number of failures whose pause is over.
-    pub(super) due: Option<u32>,
+    /// Time of the next attempt as it is stored, and by this machine's monotonic clock, which nobody sets.
+    pub(super) retry_at: Option<(Timestamp, Instant)>,
     /// Position since which nothing visible changed.
     pub(super) moved: Option<String>,
     /// True after the store lost changes that the endpoint may have been told of: it is told to begin anew.
     pub(super) is_lost: bool,
+    /// True once an operator deleted it; it goes when it is idle.
+    pub(super) is_deleted: bool,
     /// End of the pause after the store couldn't be read for it.
     pub(super) not_before: Option<Instant>,
     pub(super) ahead_since: Option<Instant>,
@@ -51,9 +54,10 @@ impl Entry {
             request: parameters::changes(filters).ok(),
             endpoint,
             phase: Phase::Idle,
-            due: None,
+            retry_at: None,
             moved: None,
             is_lost: false,
+            is_deleted: false,
             not_before: None,
             ahead_since: None,
             behind_since: None,
@@ -75,6 +79,17 @@ impl Entry {
         since.is_some_and(|since| since.elapsed() >= MAX_AHEAD)
     }
 
+    /// Returns the time until the next attempt of the pending event. The wall clock is asked once for each stored time.
+    pub(super) fn time_left(&mut self, now: Timestamp) -> Duration {
+        let next = self.endpoint.progress.next_attempt_at;
+        if next != self.retry_at.map(|(stored, _)| stored) {
+            self.retry_at = retry_at(&self.endpoint.progress, now);
+        }
+        self.retry_at.map_or(Duration::ZERO, |(_, at)| {
+            at.saturating_duration_since(Instant::now())
+        })
+    }
+
     /// Takes the endpoint as it is now.
     pub(super) fn renew(&mut self, endpoint: Endpoint) {
         if endpoint.progress.position != self.endpoint.progress.position {
@@ -82,4 +97,10 @@ impl Entry {
         }
         self.endpoint = endpoint;
     }
+}
+
+/// Returns the time of the next attempt as it is stored, and by this machine's monotonic clock.
+pub(super) fn retry_at(progress: &Progress, now: Timestamp) -> Option<(Timestamp, Instant)> {
+    let left = schedule::time_left(progress, now);
+    Some((progress.next_attempt_at?, Instant::now() + left))
 }

@@ -50,6 +50,19 @@ struct Summary {
     codes: Option<Vec<String>>,
 }
 
+/// Changes that an endpoint is to be told of.
+struct Found {
+    /// Position since which they are known; none if the copy begins anew.
+    base: Option<Position>,
+    summary: Arc<Summary>,
+    /// Position of the catalog here.
+    end: Position,
+    /// Position that is acknowledged with the event.
+    acknowledged: Position,
+    /// Version of `changes_url`, and name of the assortment.
+    terms: (ApiVersion, Option<String>),
+}
+
 /// News of an endpoint.
 #[derive(Debug)]
 pub(super) enum News {
@@ -57,7 +70,7 @@ pub(super) enum News {
     None(String),
     /// An event to deliver.
     Event(Box<PendingEvent>),
-    /// There may be an event, which is looked for in the store.
+    /// There is an event to be made, or perhaps one in the store.
     Due,
     /// Its position is newer than the catalog here.
     Ahead,
@@ -115,8 +128,20 @@ impl EventSource {
         key.is_some_and(|key| key.record.is_active(now))
     }
 
-    /// Returns the news of an endpoint since a position. `gives_up_ahead` is true if a newer position is taken for one that was
-    /// lost.
+    /// Returns the news of an endpoint since a position, without making its event. `gives_up_ahead` is true if a newer position
+    /// is taken for one that was lost.
+    pub(super) fn outlook(
+        &mut self,
+        endpoint: &Endpoint,
+        request: &ChangesRequest,
+        since: &str,
+        gives_up_ahead: bool,
+    ) -> News {
+        let found = self.find(endpoint, request, since, gives_up_ahead);
+        found.map_or_else(|news| news, |_| News::Due)
+    }
+
+    /// Returns the news of an endpoint since a position, with its event.
     pub(super) fn news(
         &mut self,
         endpoint: &Endpoint,
@@ -125,60 +150,23 @@ impl EventSource {
         public_url: &str,
         gives_up_ahead: bool,
     ) -> News {
-        let (feed, keys) = (Arc::clone(&self.feed), Arc::clone(&self.keys));
+        let Found {
+            base,
+            summary,
+            end,
+            acknowledged,
+            terms,
+        } = match self.find(endpoint, request, since, gives_up_ahead) {
+            Ok(found) => found,
+            Err(news) => return news,
+        };
         let now = Timestamp::now();
-        let Some(key) = keys
-            .get(&endpoint.key)
-            .filter(|key| key.record.is_active(now))
-        else {
-            return News::Unknown;
-        };
-        let Some(seen) = VisibleFeed::of_key(&feed, key, now) else {
-            return News::Unknown;
-        };
-        let end = seen.position();
-        let since = position(since);
-        let known = since.filter(|since| seen.knows(since));
-        if known == Some(end) {
-            return News::None(position_text(&end));
-        }
-        if let (Some(since), None) = (since, known) {
-            let is_ahead = !end.may_follow(&since) || feed.journal.is_none();
-            if is_ahead && !gives_up_ahead {
-                return News::Ahead;
-            }
-        }
-        let found = known.map(|since| {
-            let name = seen.assortment().map(str::to_owned);
-            let found = self.found.entry((name, endpoint.filters.clone(), since));
-            let found = found.or_insert_with(|| summary(&seen, &since, request).map(Arc::new));
-            (since, found.clone())
-        });
-        let (base, summary) = match found {
-            Some((since, Some(summary))) => (Some(since), summary),
-            _ => (None, Arc::default()),
-        };
-        if base.is_some() && summary.changed + summary.removed == 0 {
-            return News::None(position_text(&end));
-        }
-        // A copy that begins anew may do so at a server that is a moment behind: it is told again of what that didn't show.
-        let acknowledged = match (base, self.anchor) {
-            (Some(_), _) => end,
-            (None, Ok(anchor)) => Position {
-                assortment: end.assortment,
-                ..anchor
-            },
-            (None, Err(left)) => return News::Later(left),
-        };
-        let version = endpoint.api_version.as_deref();
-        let version = version.or(key.record.api_version.as_deref());
-        let version = version.and_then(|date| date.parse().ok());
-        let version: ApiVersion = version.unwrap_or_default();
+        let (version, assortment) = terms;
         let terms = TermsDigest::of(
             version.as_str(),
             public_url,
-            feed.damaged,
-            seen.assortment(),
+            self.feed.damaged,
+            assortment.as_deref(),
         );
         let token = base.map(|base| Token {
             issued: now.as_second(),
@@ -193,11 +181,81 @@ impl EventSource {
         let changes_url = changes_url(public_url, &endpoint.filters, token.as_ref());
         News::Event(Box::new(PendingEvent {
             id: random_id(),
-            body: changed_body(&feed, &summary, changes_url, base.is_none(), now),
+            body: changed_body(&self.feed, &summary, changes_url, base.is_none(), now),
             end: position_text(&acknowledged),
             failures: 0,
         }))
     }
+
+    /// Looks for changes since a position; without any, returns the news.
+    fn find(
+        &mut self,
+        endpoint: &Endpoint,
+        request: &ChangesRequest,
+        since: &str,
+        gives_up_ahead: bool,
+    ) -> Result<Found, News> {
+        let (feed, keys) = (Arc::clone(&self.feed), Arc::clone(&self.keys));
+        let seen = visible(&feed, &keys, endpoint).ok_or(News::Unknown)?;
+        let end = seen.position();
+        let since = position(since);
+        let known = since.filter(|since| seen.knows(since));
+        if known == Some(end) {
+            return Err(News::None(position_text(&end)));
+        }
+        if let (Some(since), None) = (since, known) {
+            let is_ahead = !end.may_follow(&since) || feed.journal.is_none();
+            if is_ahead && !gives_up_ahead {
+                return Err(News::Ahead);
+            }
+        }
+        let assortment = seen.assortment().map(str::to_owned);
+        let found = known.map(|since| {
+            let key = (assortment.clone(), endpoint.filters.clone(), since);
+            let found = self.found.entry(key);
+            let found = found.or_insert_with(|| summary(&seen, &since, request).map(Arc::new));
+            (since, found.clone())
+        });
+        let (base, summary) = match found {
+            Some((since, Some(summary))) => (Some(since), summary),
+            _ => (None, Arc::default()),
+        };
+        if base.is_some() && summary.changed + summary.removed == 0 {
+            return Err(News::None(position_text(&end)));
+        }
+        // A copy that begins anew may do so at a server that is a moment behind: it is told again of what that didn't show.
+        let acknowledged = match (base, self.anchor) {
+            (Some(_), _) => end,
+            (None, Ok(anchor)) => Position {
+                assortment: end.assortment,
+                ..anchor
+            },
+            (None, Err(left)) => return Err(News::Later(left)),
+        };
+        let key = keys.get(&endpoint.key);
+        let version = key.and_then(|key| key.record.api_version.as_deref());
+        let version = endpoint.api_version.as_deref().or(version);
+        let version = version.and_then(|date| date.parse().ok());
+        Ok(Found {
+            base,
+            summary,
+            end,
+            acknowledged,
+            terms: (version.unwrap_or_default(), assortment),
+        })
+    }
+}
+
+/// Returns the feed as the key of an endpoint sees it; `None` if the key is refused, or what it sees is unknown.
+pub(super) fn visible<'f>(
+    feed: &'f Feed,
+    keys: &'f KeyTable,
+    endpoint: &Endpoint,
+) -> Option<VisibleFeed<'f>> {
+    let now = Timestamp::now();
+    let key = keys.get(&endpoint.key);
+    let key = key.filter(|key| key.record.is_active(now))?;
+    VisibleFeed::of_key(feed, key, now)
 }
 
 /// Returns the body of an event of changes.

@@ -23,6 +23,7 @@ pub mod sender;
 mod updates;
 mod work;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -44,19 +45,32 @@ use work::Work;
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(5);
 
 /// Settings of a deliverer.
-#[derive(Debug, Clone)]
 pub struct DelivererSettings {
+    /// Store of the endpoints, with connections that nobody else uses.
+    pub store: Arc<dyn Store>,
     /// Public URL of the service, without `/v2`.
     pub public_url: String,
     /// File from which secrets are derived.
     pub key_file: PathBuf,
     /// Private networks that may be sent to.
     pub networks: Vec<IpNet>,
+    /// True in a server: attempts begin at a pace that its clients' requests don't wait for.
+    pub is_paced: bool,
+}
+
+impl fmt::Debug for DelivererSettings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (formatter.debug_struct("DelivererSettings"))
+            .field("public_url", &self.public_url)
+            .field("key_file", &self.key_file)
+            .field("networks", &self.networks)
+            .field("is_paced", &self.is_paced)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Parts that a deliverer works with.
 struct Shared {
-    store: Arc<dyn Store>,
     live: Arc<Live>,
     metrics: Arc<WebhookMetrics>,
     settings: DelivererSettings,
@@ -71,19 +85,17 @@ pub struct Deliverer {
 }
 
 impl Deliverer {
-    /// Starts to deliver what `live` shows to the endpoints of `store`.
+    /// Starts to deliver what `live` shows to the endpoints of a store.
     ///
     /// # Errors
     ///
     /// If TLS or the thread can't be set up.
     pub fn start(
-        store: &Arc<dyn Store>,
         live: &Arc<Live>,
         metrics: &Arc<WebhookMetrics>,
         settings: DelivererSettings,
     ) -> anyhow::Result<Self> {
         let shared = Arc::new(Shared {
-            store: Arc::clone(store),
             live: Arc::clone(live),
             metrics: Arc::clone(metrics),
             sender: Sender::new(&settings.networks)?,

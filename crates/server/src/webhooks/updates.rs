@@ -4,12 +4,13 @@
 //! An endpoint goes from its position on revision by revision, within each by codes. Rules of its assortment that changed come
 //! last, as a step of their own. Where the history isn't known any more, everything visible is told as new.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use vitrine_ingest::view::attributes;
 use vitrine_model::assortment::{Assortment, ListedProduct, Rules};
 use vitrine_model::changes::{ChangesQuery, Position, StateId};
@@ -17,13 +18,15 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyTable;
 use vitrine_model::money::Discount;
 use vitrine_model::query::Filter;
+use vitrine_model::revision::Revision;
 use vitrine_store::record::{Moment, StoredProduct};
-use vitrine_store::webhooks::{Endpoint, PendingEvent};
+use vitrine_store::webhooks::{Endpoint, EventFormat, Lease, PendingEvent};
 use vitrine_store::{Store, StoreError};
 use vitrine_wire::event::{ProductState, ProductUpdate};
 
-use super::event::{News, json, milliseconds, random_id};
+use super::event::{News, UNKNOWN, json, milliseconds, random_id, visible};
 use super::place::Place;
+use super::work::{LOOK_AGAIN, Work};
 use crate::live::{Feed, VisibleFeed};
 
 /// Maximum number of changes of a revision that are read at once.
@@ -33,13 +36,13 @@ const CHUNK: u32 = 256;
 const MAX_READS: usize = 64;
 
 /// An endpoint whose next event is wanted.
-pub(super) struct Wanted {
-    pub(super) endpoint: Endpoint,
+struct Wanted {
+    endpoint: Endpoint,
     /// Its position.
-    pub(super) since: String,
-    pub(super) filter: Filter,
+    since: String,
+    filter: Filter,
     /// True if a position that is newer than the catalog here is taken for one that was lost.
-    pub(super) gives_up_ahead: bool,
+    gives_up_ahead: bool,
 }
 
 /// Returns whether an endpoint has something to be told: by its position alone, without reading the store.
@@ -49,10 +52,7 @@ pub(super) fn outlook(
     (endpoint, since): (&Endpoint, &str),
     gives_up_ahead: bool,
 ) -> News {
-    let now = Timestamp::now();
-    let key = keys.get(&endpoint.key);
-    let key = key.filter(|key| key.record.is_active(now));
-    let Some(seen) = key.and_then(|key| VisibleFeed::of_key(feed, key, now)) else {
+    let Some(seen) = visible(feed, keys, endpoint) else {
         return News::Unknown;
     };
     let end = seen.position();
@@ -66,12 +66,65 @@ pub(super) fn outlook(
     }
 }
 
+impl Work {
+    /// Looks in the store for the next events of the format `product.update`.
+    pub(super) async fn find_updates(
+        &mut self,
+        taken: &[(Lease, Endpoint)],
+    ) -> HashMap<String, News> {
+        let Some(source) = &self.source else {
+            return HashMap::new();
+        };
+        let (feed, keys) = (Arc::clone(&source.feed), Arc::clone(&source.keys));
+        let wanted = taken.iter().filter_map(|(_, endpoint)| {
+            let entry = self.entries.get(&endpoint.id)?;
+            let request = entry.request.as_ref()?;
+            let since = match entry.is_lost {
+                true => UNKNOWN,
+                false => &endpoint.progress.position,
+            };
+            let is_wanted = endpoint.format == EventFormat::ProductUpdate
+                && endpoint.test.is_none()
+                && endpoint.progress.pending.is_none();
+            is_wanted.then(|| Wanted {
+                endpoint: endpoint.clone(),
+                since: since.to_owned(),
+                filter: request.query.filter.clone(),
+                gives_up_ahead: entry.gives_up(),
+            })
+        });
+        let wanted: Vec<Wanted> = wanted.collect();
+        if wanted.is_empty() {
+            return HashMap::new();
+        }
+        let ids: Vec<String> = (wanted.iter())
+            .map(|wanted| wanted.endpoint.id.clone())
+            .collect();
+        let found = self.on_store(move |store| {
+            let next = |wanted: &Wanted| next(store, (&feed, &keys), wanted);
+            wanted.iter().map(next).collect::<Result<Vec<News>, _>>()
+        });
+        match found.await {
+            Some(found) => ids.into_iter().zip(found).collect(),
+            None => {
+                for id in ids {
+                    if let Some(entry) = self.entries.get_mut(&id) {
+                        entry.not_before = Some(Instant::now() + LOOK_AGAIN);
+                    }
+                    self.set_timer(&id, LOOK_AGAIN + LOOK_AGAIN);
+                }
+                HashMap::new()
+            }
+        }
+    }
+}
+
 /// Returns the next event of an endpoint, or the place that was reached without one.
 ///
 /// # Errors
 ///
 /// If the store can't be read.
-pub(super) fn next(
+fn next(
     store: &dyn Store,
     (feed, keys): (&Feed, &KeyTable),
     wanted: &Wanted,
@@ -82,10 +135,7 @@ pub(super) fn next(
         filter,
         gives_up_ahead,
     } = wanted;
-    let now = Timestamp::now();
-    let key = keys.get(&endpoint.key);
-    let key = key.filter(|key| key.record.is_active(now));
-    let Some(seen) = key.and_then(|key| VisibleFeed::of_key(feed, key, now)) else {
+    let Some(seen) = visible(feed, keys, endpoint) else {
         return Ok(News::Unknown);
     };
     let end = seen.position();
@@ -120,6 +170,9 @@ pub(super) fn next(
     }
     Ok(News::None(walker.place.text()))
 }
+
+/// A product before or after a change, if it was there, and the assortment then; none for everything.
+type Side<'s> = (Option<&'s StoredProduct>, &'s Option<Arc<Assortment>>);
 
 /// Search for the next event.
 struct Walker<'w> {
@@ -158,37 +211,40 @@ impl Walker<'_> {
             return Ok(None);
         };
         let product = self.live(&code)?;
-        let new = (
-            product.as_ref(),
-            self.rules_of(self.end.assortment).flatten(),
-        );
-        Ok(self.event(&code, (None, None), new, Timestamp::now()))
+        let rules = self.seen.version(self.end.assortment).flatten();
+        let (old, new) = ((None, &None), (product.as_ref(), &rules));
+        let event = self.event(&code, old, new, Timestamp::now());
+        if event.is_none() {
+            // Its stored version is damaged.
+            self.place = self.place.behind(&code);
+        }
+        Ok(event)
     }
 
     /// Tells the next change of a revision.
     fn revision(&mut self, number: u64) -> Result<Option<PendingEvent>, StoreError> {
         let base = self.place.base;
-        let is_known = match base.number {
-            0 => true,
-            _ => self.id_of(base.number)? == Some(base.revision),
-        };
-        let rules = self.rules_of(base.assortment);
-        let (Some(rules), true, Some(id)) = (rules, is_known, self.id_of(number)?) else {
+        let id_of = |revision: &Revision| StateId::of_revision(&revision.id);
+        let before = self.store.revision(base.number)?;
+        let before = before.map(|published| id_of(&published.revision));
+        let is_known = base.number == 0 || before == Some(base.revision);
+        let rules = self.seen.version(base.assortment);
+        let (Some(rules), true, Some(published)) = (rules, is_known, self.store.revision(number)?)
+        else {
             self.place = Place::walk(self.end);
             return Ok(None);
         };
+        let at = published.revision.created_at;
         let told = self.place.told.clone();
         let changes = (self.store).revision_changes(number, None, told.as_ref(), CHUNK)?;
-        let at = self.store.revision(number)?;
-        let at = at.map_or_else(Timestamp::now, |published| published.revision.created_at);
         for change in &changes {
             let old = match base.number {
                 0 => None,
                 before => self.store.product(&change.code, Moment::Revision(before))?,
             };
             let new = self.store.product(&change.code, Moment::Revision(number))?;
-            let states = ((old.as_ref(), rules.clone()), (new.as_ref(), rules.clone()));
-            if let Some(event) = self.event(&change.code, states.0, states.1, at) {
+            let (old, new) = ((old.as_ref(), &rules), (new.as_ref(), &rules));
+            if let Some(event) = self.event(&change.code, old, new, at) {
                 return Ok(Some(event));
             }
         }
@@ -197,7 +253,7 @@ impl Walker<'_> {
             Some(last) if !is_last => self.place.behind(&last.code),
             _ => Place::at(Position {
                 number,
-                revision: id,
+                revision: id_of(&published.revision),
                 ..base
             }),
         };
@@ -212,7 +268,7 @@ impl Walker<'_> {
             ..end
         };
         let page = self.seen.changes(&since, &self.query());
-        let (Some(page), Some(before)) = (page, self.rules_of(base.assortment)) else {
+        let (Some(page), Some(before)) = (page, self.seen.version(base.assortment)) else {
             self.place = Place::walk(end);
             return Ok(None);
         };
@@ -225,13 +281,9 @@ impl Walker<'_> {
             return Ok(None);
         };
         let product = self.live(&code)?;
-        let after = self.rules_of(end.assortment).flatten();
-        let event = self.event(
-            &code,
-            (product.as_ref(), before),
-            (product.as_ref(), after),
-            Timestamp::now(),
-        );
+        let after = self.seen.version(end.assortment).flatten();
+        let (old, new) = ((product.as_ref(), &before), (product.as_ref(), &after));
+        let event = self.event(&code, old, new, Timestamp::now());
         if event.is_none() {
             self.place = self.place.behind(&code);
         }
@@ -251,25 +303,15 @@ impl Walker<'_> {
         }
     }
 
-    fn id_of(&self, number: u64) -> Result<Option<StateId>, StoreError> {
-        let published = self.store.revision(number)?;
-        Ok(published.map(|published| StateId::of_revision(&published.revision.id)))
-    }
-
-    /// Returns the rules of a version of the assortment, none for everything; `None` if they are unknown.
-    fn rules_of(&self, id: StateId) -> Option<Option<Arc<Assortment>>> {
-        self.seen.version(id)
-    }
-
     /// Returns the event of a product with its states, after which its code is told; none if it is visible in neither.
     fn event(
         &self,
         code: &ProductCode,
-        old: (Option<&StoredProduct>, Option<Arc<Assortment>>),
-        new: (Option<&StoredProduct>, Option<Arc<Assortment>>),
+        old: Side<'_>,
+        new: Side<'_>,
         at: Timestamp,
     ) -> Option<PendingEvent> {
-        let state = |(product, rules): (Option<&StoredProduct>, Option<Arc<Assortment>>)| {
+        let state = |(product, rules): Side<'_>| {
             let rules = rules.as_ref().map(|assortment| assortment.rules());
             product.and_then(|product| State::of(product, rules, self.filter))
         };

@@ -22,12 +22,15 @@ use super::event::{EventSource, News};
 use super::hosts::Hosts;
 use super::secret::KeyFile;
 use super::seen::Seen;
-use super::{Shared, schedule, updates};
+use super::{Shared, updates};
 use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
 
 /// Maximum number of attempts in flight.
 const MAX_IN_FLIGHT: usize = 256;
+
+/// Minimum time between the beginnings of attempts in a server: bursts would make its clients wait (docs/performance.md).
+const PACE: Duration = Duration::from_millis(1);
 
 /// Minimum interval of polls of the store.
 const MIN_POLL: Duration = Duration::from_millis(200);
@@ -48,6 +51,8 @@ pub(super) struct Work {
     state: WebhookState,
     pub(super) entries: HashMap<String, Entry>,
     pub(super) hosts: Hosts,
+    /// In a server, time at which the next attempt may begin, after one that just began.
+    next_turn: Option<Instant>,
     timers: BinaryHeap<Reverse<(Instant, String)>>,
     pub(super) attempts: JoinSet<Finished>,
     /// Outcomes to be written.
@@ -67,6 +72,7 @@ impl Work {
             state: WebhookState::default(),
             entries: HashMap::new(),
             hosts: Hosts::default(),
+            next_turn: None,
             timers: BinaryHeap::new(),
             attempts: JoinSet::new(),
             unsaved: Vec::new(),
@@ -81,10 +87,12 @@ impl Work {
     pub(super) async fn run(&mut self, mut stopped: watch::Receiver<bool>) {
         let mut feeds = self.shared.live.subscribe_feed();
         feeds.mark_changed();
-        let mut poll = tokio::time::interval(self.shared.store.poll_interval().max(MIN_POLL));
+        let mut poll =
+            tokio::time::interval(self.shared.settings.store.poll_interval().max(MIN_POLL));
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let next_timer = self.timers.peek().map(|Reverse((at, _))| *at);
+            let next = next_timer.into_iter().chain(self.next_turn).min();
             let far = Instant::now() + Duration::from_secs(60);
             tokio::select! {
                 _ = stopped.changed() => break,
@@ -93,7 +101,7 @@ impl Work {
                     Err(_) => break,
                 },
                 _ = poll.tick() => self.refresh().await,
-                () = tokio::time::sleep_until(next_timer.unwrap_or(far)) => self.fire_timers(),
+                () = tokio::time::sleep_until(next.unwrap_or(far)) => self.fire_timers(),
                 Some(done) = self.attempts.join_next(), if !self.attempts.is_empty() => self.finish(done),
             }
             while let Some(done) = self.attempts.try_join_next() {
@@ -110,7 +118,7 @@ impl Work {
         &mut self,
         call: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Option<T> {
-        let store = Arc::clone(&self.shared.store);
+        let store = Arc::clone(&self.shared.settings.store);
         let outcome = tokio::task::spawn_blocking(move || call(&*store)).await;
         match outcome {
             Ok(Ok(done)) => Some(done),
@@ -173,15 +181,20 @@ impl Work {
             let kept = before.remove(&id);
             let entry = match kept {
                 Some(kept) if kept.phase != Phase::Idle => Entry { endpoint, ..kept },
-                kept => Entry {
-                    is_lost: kept.is_some_and(|kept| kept.is_lost),
+                Some(kept) => Entry {
+                    is_lost: kept.is_lost,
+                    retry_at: kept.retry_at,
                     ..Entry::new(endpoint)
                 },
+                None => Entry::new(endpoint),
             };
             self.entries.insert(id, entry);
         }
         // Deleted ones stay until they are released.
-        before.retain(|_, entry| entry.phase != Phase::Idle);
+        before.retain(|_, entry| {
+            entry.is_deleted = true;
+            entry.phase != Phase::Idle
+        });
         self.entries.extend(before);
     }
 
@@ -223,17 +236,16 @@ impl Work {
         } else if !is_told {
             entry.behind_since = None;
             false
-        } else if let Some(pending) = &endpoint.progress.pending {
-            let left = schedule::time_left(&endpoint.progress, now);
+        } else if endpoint.progress.pending.is_some() {
+            let left = entry.time_left(now);
             again = Some(left);
-            left.is_zero() || entry.due == Some(pending.failures)
+            left.is_zero()
         } else {
             let (since, gives_up) = (entry.since(), entry.gives_up());
-            let public_url = &self.shared.settings.public_url;
             let news = match (&entry.request, endpoint.format) {
                 (None, _) => News::Unknown,
                 (Some(request), EventFormat::CatalogChanged) => {
-                    source.news(endpoint, request, since, public_url, gives_up)
+                    source.outlook(endpoint, request, since, gives_up)
                 }
                 (Some(_), EventFormat::ProductUpdate) => {
                     updates::outlook(&source.feed, &source.keys, (endpoint, since), gives_up)
@@ -247,7 +259,7 @@ impl Work {
                     (entry.moved, entry.behind_since) = (Some(position), None);
                     false
                 }
-                News::Event(_) | News::Due => {
+                News::Due | News::Event(_) => {
                     let published = source.feed.snapshot.revision().created_at;
                     entry.behind_since.get_or_insert(published);
                     true
@@ -264,12 +276,14 @@ impl Work {
                 News::Unknown => false,
             }
         };
-        if is_due && self.key.is_some() {
-            entry.phase = Phase::Queued;
-            let host = entry.host.clone();
-            self.hosts.push(&host, id.to_owned());
-        } else if let Some(left) = again {
-            self.set_timer(id, left);
+        match (is_due, &self.key, again) {
+            (true, Some(_), _) => {
+                entry.phase = Phase::Queued;
+                self.hosts.push(&entry.host, id.to_owned());
+            }
+            // Once there is the key file, all are looked at.
+            (true, None, _) | (false, _, None) => {}
+            (false, _, Some(left)) => self.set_timer(id, left),
         }
     }
 
@@ -306,21 +320,25 @@ impl Work {
             let Some(Reverse((_, id))) = self.timers.pop() else {
                 return;
             };
-            if let Some(entry) = self.entries.get_mut(&id) {
-                // By this clock, which nobody sets.
-                let pending = entry.endpoint.progress.pending.as_ref();
-                entry.due = pending.map(|pending| pending.failures);
-            }
             self.consider(&id);
         }
     }
 
     /// Returns the endpoints whose turn it is.
     pub(super) fn turns(&mut self) -> Vec<String> {
-        let free = MAX_IN_FLIGHT.saturating_sub(self.attempts.len());
-        std::iter::from_fn(|| self.hosts.next())
+        let mut free = MAX_IN_FLIGHT.saturating_sub(self.attempts.len());
+        let now = Instant::now();
+        self.next_turn.take_if(|next| *next <= now);
+        if self.shared.settings.is_paced {
+            free = free.min(usize::from(self.next_turn.is_none()));
+        }
+        let turns: Vec<String> = std::iter::from_fn(|| self.hosts.next())
             .take(free)
-            .collect()
+            .collect();
+        if self.shared.settings.is_paced && !turns.is_empty() {
+            self.next_turn = Some(now + PACE);
+        }
+        turns
     }
 
     /// Lets attempts in flight end, for a short time, and ends all leases.

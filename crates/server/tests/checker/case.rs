@@ -1,7 +1,7 @@
 //! One case: each operation is done to the real thing and to the model, and every answer is held against what the
 //! model allows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::json;
@@ -15,6 +15,7 @@ use crate::judge::{Exchange, View, is_like_never, never_loaded};
 use crate::lies::Lie;
 use crate::memory::Memory;
 use crate::operation::Operation;
+use crate::overrides::Override;
 use crate::target::{Target, everything, outline};
 use crate::timeline::SERVERS;
 use crate::walk::Walk;
@@ -37,6 +38,11 @@ pub struct Case<'t> {
     pub(super) walks: Vec<Walk>,
     pub(super) copies: Vec<Copy>,
     pub(super) feeds: [Feed; SERVERS],
+    /// Products as loads brought them, without overrides; and those of each revision.
+    pub(super) base: Catalog,
+    pub(super) bases: BTreeMap<u64, Catalog>,
+    /// Overrides that haven't ended, with their numbers.
+    pub(super) overrides: Vec<(u64, Override)>,
     /// Keys that operations made.
     pub(super) partners: Vec<usize>,
     pub(super) tally: &'t Tally,
@@ -57,6 +63,9 @@ pub fn run(
         walks: Vec::new(),
         copies: Vec::new(),
         feeds: Default::default(),
+        base: Catalog::default(),
+        bases: BTreeMap::new(),
+        overrides: Vec::new(),
         partners: Vec::new(),
         tally,
     };
@@ -80,6 +89,8 @@ impl Case<'_> {
             Operation::Merge { records, retire } => self.merge(records, retire),
             Operation::LoadWithFault(records) => self.load_with_fault(records),
             Operation::RollBack(number) => self.roll_back(*number),
+            Operation::Override(one) => self.make_override(one),
+            Operation::EndOverride(which) => self.end_override(*which),
             Operation::MakeKey(assortment) => self.make_partner(*assortment),
             Operation::Revoke(number) => self.revoke(*number),
             Operation::Assign { key, assortment } => self.assign(*key, *assortment),
@@ -175,7 +186,7 @@ impl Case<'_> {
 
     /// A replacing load; or with codes to retire, a merging one.
     fn load(&mut self, records: &[Record], merge: Option<&[&'static str]>) -> Result<(), String> {
-        let live = self.live();
+        let live = self.base.clone();
         let mut next = match merge {
             None => Catalog::default(),
             Some(retire) => {
@@ -212,21 +223,6 @@ impl Case<'_> {
         self.publish(next, report["revision"]["number"].as_u64())
     }
 
-    /// Checks that a change makes a revision, and nothing else does.
-    fn publish(&mut self, next: Catalog, revision: Option<u64>) -> Result<(), String> {
-        let newest = self.view.catalogs.newest();
-        let is_new = self.live() != next;
-        match revision {
-            Some(number) if is_new && number > newest.revision => {
-                let state = newest.next(number, next);
-                self.view.catalogs.push(state);
-                Ok(())
-            }
-            None if !is_new => Ok(()),
-            other => Err(format!("revision {other:?} after {}", newest.revision)),
-        }
-    }
-
     fn load_with_fault(&mut self, records: &[Record]) -> Result<(), String> {
         let mut lines: Vec<String> = records.iter().map(Record::line).collect();
         lines.push("{}".to_owned());
@@ -242,7 +238,7 @@ impl Case<'_> {
         let state = states[chosen + 1].clone();
         let revision = self.world.roll_back(state.revision)?;
         self.tally.roll_backs.add(1);
-        self.publish(state.catalog.unwrap_or_default(), revision)
+        self.publish(self.bases[&state.revision].clone(), revision)
     }
 
     /// Asks, and judges what comes. What is known by its tag is returned as if it had come.

@@ -19,6 +19,10 @@ pub enum Lie {
     Revocation,
     /// A roll back always leads to the first revision.
     RollBack,
+    /// A load ends all overrides.
+    UndoneOverride,
+    /// Overrides don't end.
+    EndlessOverride,
     /// A page's tag stays as it was first.
     Tag,
     /// The first product of a page is as it was when a page first had it first.

@@ -4,7 +4,7 @@
 //!     cargo test --test checker
 //!
 //! A case is a store of its own, two servers over it, and some twenty operations: loads, retirements, roll backs, reads,
-//! walks that stay open over all of these, copies that the changes feed keeps, keys made and revoked, assortments edited and
+//! overrides made and ended, walks that stay open over all of these, copies that the changes feed keeps, keys made and revoked, assortments edited and
 //! given to keys, servers that end and start again, clients that go from one server to the other. A case that fails is made smaller; what is left is printed with its seed.
 //!
 //! - `VITRINE_CHECK_CASES`: how many cases (50)
@@ -20,7 +20,7 @@
 //! - `world`: the real thing
 //! - `lies`: how the real thing can be made to lie, so that the checker is seen to find it
 //! - `case`: one case: each operation is done to the world and the model; `walk`: a client's walk in it; `feed` and
-//!   `copy`: copies that clients keep; `edits`: keys and assortments that change
+//!   `copy`: copies that clients keep; `edits`: keys and assortments that change; `overrides`: overrides over loads
 //! - `judge`: whether an answer is one that the model allows; `memory`: tags and the bytes they stand for
 //! - `campaign`: many cases
 
@@ -44,6 +44,7 @@ mod judge;
 mod lies;
 mod memory;
 mod operation;
+mod overrides;
 mod target;
 mod timeline;
 mod walk;
@@ -93,6 +94,16 @@ fn revocation_that_never_comes_is_found() {
 #[test]
 fn roll_back_to_another_revision_is_found() {
     is_found(Lie::RollBack);
+}
+
+#[test]
+fn override_that_a_load_undoes_is_found() {
+    is_found(Lie::UndoneOverride);
+}
+
+#[test]
+fn override_that_never_ends_is_found() {
+    is_found(Lie::EndlessOverride);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::catalog::{
     CATEGORIES, CODES, COUNTRIES, CURRENCIES, Content, Cursor, Facts, Filter, Payout, Record, Text,
     TextUpdate, Version,
 };
+use crate::overrides::{self, Override, Products};
 use crate::target::{Query, TEXTS, Target};
 use crate::timeline::SERVERS;
 
@@ -58,6 +59,9 @@ pub enum Operation {
     LoadWithFault(Vec<Record>),
     /// To one of the revisions.
     RollBack(usize),
+    Override(Override),
+    /// One of those that haven't ended.
+    EndOverride(usize),
     /// With one of the assortments, or without.
     MakeKey(Option<usize>),
     /// One of the keys.
@@ -153,6 +157,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         4 => (records(4), codes).prop_map(|(records, retire)| Operation::Merge { records, retire }),
         1 => records(4).prop_map(Operation::LoadWithFault),
         3 => number().prop_map(Operation::RollBack),
+        3 => one().prop_map(Operation::Override),
+        2 => number().prop_map(Operation::EndOverride),
         2 => assortment().prop_map(Operation::MakeKey),
         2 => number().prop_map(Operation::Revoke),
         2 => (number(), assortment())
@@ -174,6 +180,25 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(server, end)| Operation::Restart { server, end }),
         6 => server().prop_map(|server| Operation::Settle { server }),
     ]
+}
+
+fn one() -> impl Strategy<Value = Override> {
+    let products = prop_oneof![
+        3 => prop::sample::subsequence(&CODES[..], 1..4).prop_map(Products::Codes),
+        1 => prop::sample::select(&CATEGORIES[..]).prop_map(Products::Category),
+        1 => Just(Products::Orderable),
+    ];
+    let category = || prop::sample::select(&CATEGORIES[..]);
+    let value = prop_oneof![
+        1 => Just(overrides::Value::NotOrderable),
+        1 => prop::sample::select(&[10_000_u32, 129_000][..]).prop_map(overrides::Value::Discount),
+        1 => category().prop_map(overrides::Value::AddCategory),
+        1 => category().prop_map(overrides::Value::RemoveCategory),
+        1 => prop::sample::select(&COUNTRIES[..]).prop_map(overrides::Value::RemoveCountry),
+        2 => Just(overrides::Value::Hidden),
+    ];
+    let values = prop::collection::vec(value, 1..3);
+    (products, values).prop_map(|(products, values)| Override { products, values })
 }
 
 fn walk() -> impl Strategy<Value = Operation> {

@@ -35,6 +35,8 @@ pub struct World {
     directory: TempDir,
     own_key: String,
     keys: Vec<Key>,
+    /// Numbers of overrides that haven't ended.
+    overrides: Vec<u64>,
     /// Timeout of what must come within a second.
     pub patience: Duration,
     lie: Option<Lie>,
@@ -59,6 +61,7 @@ impl World {
             store,
             directory,
             keys: Vec::new(),
+            overrides: Vec::new(),
             patience,
             lie,
             liar: Liar::default(),
@@ -200,7 +203,44 @@ impl World {
         let code = output.status.code().ok_or("a load was killed")?;
         let report = serde_json::from_slice(&output.stdout);
         let report = report.map_err(|error| format!("{error}: {}", failed(&arguments, &output)))?;
+        if self.lie == Some(Lie::UndoneOverride) {
+            let numbers: Vec<String> = self.overrides.drain(..).map(|n| n.to_string()).collect();
+            for number in numbers {
+                self.done(&["overrides", "end", &number])?;
+            }
+        }
         Ok((code, report))
+    }
+
+    /// Makes an override; returns its number, and that of the revision, if there is a new one.
+    pub fn make_override(
+        &mut self,
+        products: &[&str],
+        values: &[String],
+    ) -> Result<(u64, Option<u64>), String> {
+        self.liar.change(Change::Load);
+        let values = values.iter().map(String::as_str);
+        let mut arguments = vec!["set", "--json"];
+        arguments.extend(products.iter().copied().chain(values).chain(ALLOW_ALL));
+        let printed = self.done(&arguments)?;
+        let printed: Value = serde_json::from_str(&printed).map_err(|error| error.to_string())?;
+        let number = printed["made"]["number"].as_u64();
+        let number = number.ok_or_else(|| format!("no number: {printed}"))?;
+        self.overrides.push(number);
+        Ok((number, printed["revision"]["number"].as_u64()))
+    }
+
+    /// Ends an override; returns the number of the revision, if there is a new one.
+    pub fn end_override(&mut self, number: u64) -> Result<Option<u64>, String> {
+        self.liar.change(Change::Load);
+        let is_open = self.overrides.contains(&number);
+        if self.lie == Some(Lie::EndlessOverride) || !is_open {
+            return Ok(None);
+        }
+        self.overrides.retain(|own| *own != number);
+        let printed = self.done(&["overrides", "end", "--json", &number.to_string()])?;
+        let printed: Value = serde_json::from_str(&printed).map_err(|error| error.to_string())?;
+        Ok(printed["revision"]["number"].as_u64())
     }
 
     /// Makes an old revision live again; returns the new one's number, if there is a new one.

@@ -270,3 +270,31 @@ fn clock_that_jumps_delays_no_webhook() {
         assert_eq!(delivery.web.posts().len(), number * 2 + 2, "{jump}");
     }
 }
+
+/// The clock of the machine is the store's: what it jumps over has begun, once, and a jump back undoes nothing.
+#[test]
+fn override_begins_once_when_the_clock_jumps_over_it() {
+    let Some(setup) = Setup::new() else {
+        return;
+    };
+    let key = setup.store.key("reader", &[]);
+    let server = setup.serve(&[]);
+    let is_orderable = || server.get(&key, "/v2/product/A").json()["is_orderable"] == true;
+    let allowed = ["--allow=not-orderable=100%", "--allow=states=100%"];
+    let disable = ["disable", "A", "--from", "30m"];
+    setup.store.ok(&[&disable[..], &allowed].concat());
+    assert!(is_orderable());
+    setup.clock.jump("+1h");
+    wait_for("the override to begin", || (!is_orderable()).then_some(()));
+    setup.clock.jump("-1h");
+    // A load goes below it.
+    setup.publish(&server, "B");
+    assert_eq!(
+        setup.store.json(&["overrides", "list", "--json"])[0]["status"],
+        "active"
+    );
+    let history = setup.store.json(&["history", "--json"]);
+    let notes = history.as_array().expect("a list").iter();
+    let begun = notes.filter(|revision| revision["note"].to_string().contains("override 1 begins"));
+    assert_eq!(begun.count(), 1);
+}

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use vitrine_store::audit::AuditEntry;
+use vitrine_store::overrides::StoredOverride;
 use vitrine_store::record::{CatalogItem, Moment};
 use vitrine_store::webhooks::Endpoint;
 use vitrine_store::{IfMissing, StoreError};
 
-/// Contents of a store without its random parts and times: products, texts, keys, assortments, the audit log.
+/// Contents of a store without its random parts and times: products, overrides, texts, keys, assortments, the audit log.
 pub type State = Vec<String>;
 
 /// The state of a store; one that isn't there holds as much as an empty one.
@@ -25,6 +26,17 @@ pub fn state(path: &Path) -> State {
     store
         .read_products(Moment::Live, &mut product)
         .expect("products");
+    let mut base = |product| {
+        state.push(format!("base: {product:?}"));
+        Ok(())
+    };
+    store.read_base(Moment::Live, &mut base).expect("bases");
+    let overrides = store.overrides().expect("overrides");
+    let one = |one: &StoredOverride| {
+        let made = &one.made;
+        format!("override {} {:?}", made.definition, made.status)
+    };
+    state.extend(overrides.iter().map(one));
     let mut texts = |item: CatalogItem<'_>| {
         match item {
             CatalogItem::Product {

@@ -33,7 +33,7 @@ const fn scenario(
 }
 
 /// Every way to write.
-pub const SCENARIOS: [Scenario; 18] = [
+pub const SCENARIOS: [Scenario; 20] = [
     scenario(
         "load",
         "vitrine.db",
@@ -45,6 +45,8 @@ pub const SCENARIOS: [Scenario; 18] = [
         &["load", "--mode=merge", "--retire=P00", "new.ndjson"],
     ),
     scenario("rollback", "vitrine.db", &["rollback", "--yes", "1"]),
+    scenario("hide", "vitrine.db", &["hide", "P04", "--note", "down"]),
+    scenario("end", "vitrine.db", &["overrides", "end", "1"]),
     scenario("take-down", "vitrine.db", &["texts", "take-down", "TEXT"]),
     scenario(
         "create",
@@ -176,6 +178,8 @@ fn template() -> &'static Template {
         let old = (0..8).map(|n| product(n, "old")).chain(fetched);
         let old = store.write("old.ndjson", lines(old));
         store.load(old);
+        store.ok(&["set", "P05", "discount_multiplier=0.02"]);
+        store.ok(&["set", "P06", "categories+=sale"]);
         // P00 to P02 go (or stay, in a merge), P03 stays as it is, the others change, two come.
         let of = |n| if n == 3 { "old" } else { "new" };
         store.write("new.ndjson", lines((3..10).map(|n| product(n, of(n)))));

@@ -33,6 +33,7 @@ mod followers;
 #[expect(dead_code, unused_imports, reason = "the other tests use all of it")]
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod instants;
 mod limits;
 mod promptness;
 mod proxy;

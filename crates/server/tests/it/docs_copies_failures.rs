@@ -120,7 +120,8 @@ fn copies_are_incomplete_until_their_first_walk_ends() {
         };
         let before = walks();
         phase.store(2, Ordering::Relaxed);
-        wait_for("a beginning", || (walks() > before).then_some(()));
+        // Once there is a second one, the first was answered.
+        wait_for("two beginnings", || (walks() > before + 1).then_some(()));
         wait_for_state(program, &["A", "B"], true);
         phase.store(3, Ordering::Relaxed);
         wait_for_state(program, &["C"], false);

@@ -210,9 +210,9 @@ fn ruby_receiver_takes_what_is_signed() {
     let ruby = Path::new("ruby");
     if has(
         ruby,
-        &["-e", "require 'webrick'"],
+        &["-e", "require 'webrick'; require 'standardwebhooks'"],
         false,
-        "Ruby with webrick",
+        "Ruby with webrick and standardwebhooks",
     ) {
         takes_what_is_signed("ruby", "receive.rb", ruby);
     }

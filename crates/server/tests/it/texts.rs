@@ -131,7 +131,9 @@ fn replaced_text_is_not_served() {
     assert_eq!(served(&store.serve()), (200, 200, 200));
     let server = store.serve_damaged(markdown.as_bytes(), b"Pays 99.");
     assert_eq!(served(&server), (500, 500, 500));
-    assert!(server.stderr().contains("a text is damaged"));
+    wait_for("the damage to be logged", || {
+        server.stderr().contains("a text is damaged").then_some(())
+    });
     assert_eq!(server.get(&key, "/v2/product/A").status, 200);
 }
 

@@ -177,7 +177,7 @@ fn assortment_of_the_key_narrows_what_is_told() {
         .write("own.json", json!({"allow": [{"codes": ["A"]}]}).to_string());
     let assortments = ["assortments", "set", "own", &rules.display().to_string()];
     delivery.store.ok(&assortments);
-    let prefix = delivery.key.rsplit_once('.').expect("a prefix").0;
+    let prefix = delivery.prefix();
     delivery
         .store
         .ok(&["keys", "set", prefix, "--assortment", "own"]);
@@ -283,8 +283,8 @@ fn replay_tells_again_of_all_changes_since_a_revision() {
     assert_eq!(named(&server, &delivery, &events[2]), ["B", "C"]);
     for (since, fault) in [
         ("99", "there is no revision 99"),
-        ("soon", "neither"),
-        ("1999-01-01", "no revision was live"),
+        ("soon", "is no revision"),
+        ("1999-01-01", "nothing was live at 1999-01-01"),
     ] {
         let output = delivery
             .store

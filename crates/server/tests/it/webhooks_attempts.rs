@@ -1,10 +1,13 @@
 //! Attempts of webhooks that fail: what is tried again, when, what disables an endpoint, and where nothing is sent to.
 
+use std::fs;
+use std::process::Command;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::harness::receiver::{Delivery, Endpoint, HOOK};
-use crate::harness::{Certificate, Page, gift_card, text, wait_for};
+use crate::harness::{Certificate, Page, Server, gift_card, skipped, text, wait_for};
 
 /// Returns the seconds from an endpoint's last attempt to its next one.
 fn pause(delivery: &Delivery, endpoint: &Endpoint) -> f64 {
@@ -208,7 +211,7 @@ fn test_event_tells_its_outcome() {
 #[test]
 fn nothing_is_sent_into_networks_that_are_not_named() {
     let delivery = Delivery::of(&[gift_card("A")]);
-    let prefix = delivery.key.rsplit_once('.').expect("a prefix").0;
+    let prefix = delivery.prefix();
     for (url, fault) in [
         ("http://partner.example/hook", "must begin with https://"),
         ("https://127.0.0.1/hook", "in a private network"),
@@ -250,4 +253,76 @@ fn nothing_is_sent_into_networks_that_are_not_named() {
     );
     assert_eq!(delivery.web.posts().len(), 0);
     assert_eq!(delivery.web.take_requests().len(), 0);
+}
+
+#[test]
+fn name_is_judged_by_its_addresses_at_each_attempt() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let hosts = delivery.store.path("hosts");
+    let resolve = |addresses: &[&str]| {
+        let lines = addresses
+            .iter()
+            .map(|address| format!("{address} moving.test\n"));
+        // In place: the deliverer has this very file.
+        fs::write(&hosts, lines.collect::<String>()).expect("a file");
+    };
+    resolve(&["127.0.0.1"]);
+    // The deliverer has a hosts file of its own, and all else is the machine's.
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c"]);
+    command.arg("mount --bind \"$0\" /etc/hosts && exec \"$@\"");
+    command.arg(&hosts);
+    let probe = Command::new("unshare").args(["--mount", "true"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        return skipped(
+            "names with changing addresses: this process may not make mount namespaces",
+        );
+    }
+    let url = "https://catalog.example";
+    let deliver = delivery.store.command(&["deliver", "--public-url", url]);
+    command.arg(deliver.get_program()).args(deliver.get_args());
+    command.args(delivery.options());
+    for (name, value) in deliver.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let _deliverer = Server::start(command);
+    delivery.web.set(
+        HOOK,
+        &[Page::status("204 No Content").with("Connection", "close")],
+    );
+    let port = delivery.web.address.port();
+    let endpoint = delivery.endpoint_at(&format!("http://moving.test:{port}{HOOK}"), &[]);
+    let test = || delivery.store.run(&["webhooks", "test", &endpoint.id]);
+    let mut told = 0;
+    for addresses in [
+        &["127.0.0.1"][..],
+        &["10.1.2.3"],
+        &["192.168.7.7"],
+        &["127.0.0.1", "169.254.169.254"],
+        &["::1"],
+        &["::ffff:10.0.0.1"],
+        &["fe80::1"],
+        &["0.0.0.0"],
+        &["::ffff:127.0.0.1"],
+        &["127.0.0.1"],
+    ] {
+        resolve(addresses);
+        let is_named = addresses
+            .iter()
+            .all(|address| address.ends_with("127.0.0.1"));
+        let output = test();
+        let shown = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.success(), is_named, "{addresses:?}: {shown}");
+        if !is_named {
+            assert!(
+                shown.contains("in a network that isn't allowed"),
+                "{addresses:?}: {shown}"
+            );
+        }
+        told += usize::from(is_named);
+        assert_eq!(delivery.web.posts().len(), told, "{addresses:?}");
+    }
 }

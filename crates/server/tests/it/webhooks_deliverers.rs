@@ -286,7 +286,7 @@ fn commands_name_what_is_wrong() {
     let delivery = Delivery::of(&[gift_card("A")]);
     let endpoint = delivery.endpoint(&[]);
     let url = delivery.web.url(HOOK);
-    let prefix = delivery.key.rsplit_once('.').expect("a prefix").0;
+    let prefix = delivery.prefix();
     let create = |arguments: &[&str]| {
         let own = delivery.options();
         let mut command = delivery.store.command(&["webhooks", "create"]);

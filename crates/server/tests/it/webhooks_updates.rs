@@ -152,7 +152,7 @@ fn public_library_of_receivers_in_the_field_accepts_them() {
 fn products_come_and_go_by_filters_and_rules() {
     let delivery = Delivery::of(&[product("A", "0.05", "SE"), product("B", "0.05", "SE")]);
     set(&delivery, &json!({"deny": [{"codes": ["B"]}]}));
-    let prefix = delivery.key.rsplit_once('.').expect("a prefix").0;
+    let prefix = delivery.prefix();
     delivery
         .store
         .ok(&["keys", "set", prefix, "--assortment", "own"]);

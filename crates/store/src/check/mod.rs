@@ -14,13 +14,14 @@ use crate::StoreError;
 use crate::assortment::{self, AssortmentVersion};
 use crate::audit::{AuditRow, Chain};
 use crate::digest::is_content;
+use crate::overrides::{base_digest, base_of};
 use crate::record::OwnText;
 use crate::values::KeyRow;
 use crate::webhooks::{self, Endpoint};
 use found::{
-    API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY,
-    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, PRODUCT_FACTS, TEXT_DIGEST,
-    TEXT_REFERENCE, WEBHOOK,
+    API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY, BASE,
+    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, OVERRIDE, PRODUCT_FACTS,
+    TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
 };
 
 /// Returns the name of a version in a report.
@@ -228,6 +229,27 @@ pub(crate) fn webhook(found: &mut Findings, id: &str, document: &str) {
         Err(error) => error.to_string(),
     };
     found.add(&WEBHOOK, format!("webhook endpoint {id}"), what);
+}
+
+/// Checks the base of a product: that its digest is the stored one, and that it can be read.
+pub(crate) fn base(found: &mut Findings, (code, from): (&str, i64), json: &str, digest: &[u8]) {
+    let place = format!("base of product {code} of revision {from}");
+    let what = match base_of(code, json) {
+        Err(error) => error.to_string(),
+        Ok(_) if base_digest(code, json) != digest => {
+            "isn't what was loaded: its digest doesn't match".to_owned()
+        }
+        Ok(_) => return,
+    };
+    found.add(&BASE, place, what);
+}
+
+/// Reports an override that isn't JSON.
+pub(crate) fn definition(found: &mut Findings, number: i64, json: &str) {
+    if serde_json::from_str::<&RawValue>(json).is_err() {
+        let what = "its definition isn't JSON".to_owned();
+        found.add(&OVERRIDE, format!("override {number}"), what);
+    }
 }
 
 /// Checks an entry of the audit log; call it with all of them in order.

@@ -25,12 +25,13 @@ pub(super) const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     state,
     counters,
     api_keys,
     assortments,
     webhooks,
+    overrides,
     audit_log,
     spans,
     revisions_of_spans,
@@ -156,6 +157,24 @@ fn webhooks(session: &mut Session, found: &mut Findings) -> Result<(), StoreErro
     })
 }
 
+fn overrides(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = "select number, definition from vitrine.catalog_override";
+    session.each_row(CHECKING, sql, &[], |row| {
+        check::definition(found, get(row, 0)?, get(row, 1)?);
+        Ok(())
+    })?;
+    let sql = "select code, from_revision, product, digest from vitrine.base_version";
+    session.each_row(CHECKING, sql, &[], |row| {
+        check::base(
+            found,
+            (get(row, 0)?, get(row, 1)?),
+            get(row, 2)?,
+            get(row, 3)?,
+        );
+        Ok(())
+    })
+}
+
 fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let mut chain = Chain::default();
     audit::each(session, |row| {
@@ -263,7 +282,8 @@ fn texts(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> 
 fn orphans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select encode(digest, 'hex'), length(markdown)::bigint from vitrine.markdown_text x \
                where taken_down_at is null and not exists \
-                  (select 1 from vitrine.product_text t where t.digest = x.digest)";
+                  (select 1 from vitrine.product_text t where t.digest = x.digest) \
+               and not exists (select 1 from vitrine.base_text t where t.digest = x.digest)";
     session.each_row(CHECKING, sql, &[], |row| {
         let bytes: i64 = get(row, 1)?;
         let what = format!("is named by no product and takes {bytes} bytes");

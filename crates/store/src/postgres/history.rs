@@ -1,10 +1,13 @@
 //! Reading the catalog at any moment: live, or as of a revision.
 
+use jiff::Timestamp;
 use tokio_postgres::Row;
+use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
+use crate::overrides::{BaseHint, base_of};
 use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
     PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
@@ -56,6 +59,18 @@ pub(super) fn published(
     row.as_ref().map(published_row).transpose()
 }
 
+/// See [`Store::revision_at`](crate::Store::revision_at).
+pub(super) fn published_at(
+    session: &mut Session,
+    time: Timestamp,
+) -> Result<Option<PublishedRevision>, StoreError> {
+    let sql = format!(
+        "select {PUBLISHED} from vitrine.revision where created_at <= $1 order by number desc limit 1"
+    );
+    let row = session.row(READING, &sql, &[time.as_millisecond().param()])?;
+    row.as_ref().map(published_row).transpose()
+}
+
 fn published_row(row: &Row) -> Result<PublishedRevision, StoreError> {
     Ok(PublishedRevision {
         revision: revision_row(row)?,
@@ -93,18 +108,40 @@ pub(super) fn ensure_readable(session: &mut Session, moment: Moment) -> Result<(
     }
 }
 
+/// Reads something of a moment in the open transaction: if there is such a revision, if it can be read, and the rest, which
+/// gets the revision. Returns `None` if it doesn't exist.
+pub(super) fn at<T>(
+    session: &mut Session,
+    moment: Moment,
+    read: impl FnOnce(&mut Session, Revision) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    let Some(revision) = revision(session, moment)? else {
+        return Ok(None);
+    };
+    ensure_readable(session, moment)?;
+    read(session, revision).map(Some)
+}
+
 /// See [`Store::read_products`](crate::Store::read_products).
 pub(super) fn read_products(
     session: &mut Session,
     moment: Moment,
     visit: ProductVisitor<'_>,
 ) -> Result<Option<Revision>, StoreError> {
-    let Some(revision) = revision(session, moment)? else {
-        return Ok(None);
-    };
-    ensure_readable(session, moment)?;
-    visit_products(session, moment, visit)?;
-    Ok(Some(revision))
+    at(session, moment, |session, revision| {
+        visit_products(session, moment, visit)?;
+        Ok(revision)
+    })
+}
+
+/// Returns the product of a code at a moment.
+pub(super) fn product(
+    session: &mut Session,
+    code: &ProductCode,
+    moment: Moment,
+) -> Result<Option<StoredProduct>, StoreError> {
+    let found = products_of(session, &[code.as_str()], moment)?;
+    Ok(found.into_iter().next().map(|(_, _, product)| product))
 }
 
 /// Reads the products of a moment in ascending order of codes, within the transaction.
@@ -152,6 +189,53 @@ pub(super) fn products_of(
     let sql = format!("{PRODUCT} where v.code = any($2) and {is_live}");
     let rows = session.rows(READING, &sql, &[number.param(), codes.to_vec().param()])?;
     rows.iter().map(product_row).collect()
+}
+
+/// Reads the bases of the products of a moment, in ascending order of codes.
+pub(super) fn visit_bases(
+    session: &mut Session,
+    moment: Moment,
+    hint: &BaseHint,
+    visit: ProductVisitor<'_>,
+) -> Result<(), StoreError> {
+    let (is_live, number) = live_condition(moment);
+    let base_is_live = is_live.replace("v.", "b.");
+    let ([of_products, of_bases], values) = hint.conditions("strpos", '$');
+    let sql = format!(
+        "select p.*, b.product, b.code from \
+            ({PRODUCT} where {is_live}{of_products} and not exists (select 1 \
+               from vitrine.base_version b where b.code = v.code and {base_is_live})) p \
+         full join (select code, product from vitrine.base_version b \
+            where {base_is_live}{of_bases}) b on b.code = p.code \
+         order by coalesce(p.code, b.code)"
+    );
+    let mut parameters = vec![number.param()];
+    parameters.extend(values.iter().map(Typed::param));
+    session.each_row(READING, &sql, &parameters, |row| {
+        let base: Option<&str> = get(row, 13)?;
+        let product = match base {
+            Some(base) => base_of(get(row, 14)?, base)?,
+            None => product_row(row)?.2,
+        };
+        visit(product).map_err(StoreError::Visitor)
+    })
+}
+
+/// Returns the bases that are stored beside products at a moment.
+pub(super) fn bases_of(
+    session: &mut Session,
+    codes: &[&str],
+    moment: Moment,
+) -> Result<Vec<StoredProduct>, StoreError> {
+    let (is_live, number) = live_condition(moment);
+    let is_live = is_live.replace("v.", "b.");
+    let sql = format!(
+        "select code, product from vitrine.base_version b where code = any($2) and {is_live}"
+    );
+    let rows = session.rows(READING, &sql, &[number.param(), codes.to_vec().param()])?;
+    rows.iter()
+        .map(|row| base_of(get(row, 0)?, get(row, 1)?))
+        .collect()
 }
 
 /// See [`Store::version_spans`](crate::Store::version_spans).
@@ -206,19 +290,6 @@ pub(super) fn revision_changes(
         })
     };
     rows.iter().map(change).collect()
-}
-
-/// Returns the codes of a moment in ascending order.
-pub(super) fn codes(session: &mut Session, moment: Moment) -> Result<Vec<String>, StoreError> {
-    let (is_live, number) = live_condition(moment);
-    let sql =
-        format!("select v.code from vitrine.product_version v where {is_live} order by v.code");
-    let mut codes = Vec::new();
-    session.each_row(READING, &sql, &[number.param()], |row| {
-        codes.push(get(row, 0)?);
-        Ok(())
-    })?;
-    Ok(codes)
 }
 
 /// Returns the revision of a moment.

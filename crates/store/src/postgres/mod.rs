@@ -4,10 +4,9 @@
 //! - `schema`: recognising, creating and migrating the schema
 //! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
 //! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows
-//! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
+//! - `overrides`: overrides, and the bases of products; `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
 //! - `texts`: texts and their sources; `prune`: deleting old revisions' data
-//! - `check`: checks of all data; `restore`: moving an SQLite store here
-//! - `listen`: hints of changes
+//! - `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
 
 mod assortments;
 mod audit;
@@ -23,6 +22,7 @@ mod keys;
 mod limits;
 mod listen;
 mod lock;
+mod overrides;
 mod password;
 mod pending;
 mod prune;
@@ -55,12 +55,13 @@ use self::session::{Background, Session};
 pub(crate) use self::target::Target;
 use crate::audit::{AuditContext, AuditEntry};
 use crate::history::{History, HistoryStart, HistoryVisitor};
+use crate::overrides::StorePublication;
 use crate::problem::Problem;
 use crate::record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextStatus};
+use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStatus};
 
 /// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -257,6 +258,10 @@ impl Store for PostgresStore {
         self.quick(|session| history::published(session, number))
     }
 
+    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
+        self.quick(|session| history::published_at(session, time))
+    }
+
     fn read_products(
         &self,
         moment: Moment,
@@ -274,14 +279,12 @@ impl Store for PostgresStore {
     ) -> Result<Option<StoredProduct>, StoreError> {
         self.quick(|session| {
             session.transaction(history::READING, BEGIN_READ, |session| {
-                if history::revision(session, moment)?.is_none() {
-                    return Ok(None);
-                }
-                history::ensure_readable(session, moment)?;
-                let found = history::products_of(session, &[code.as_str()], moment)?;
-                Ok(found.into_iter().next().map(|(_, _, product)| product))
+                history::at(session, moment, |session, _| {
+                    history::product(session, code, moment)
+                })
             })
         })
+        .map(Option::flatten)
     }
 
     fn version_spans(
@@ -313,7 +316,7 @@ impl Store for PostgresStore {
         self.quick(|session| texts::fetched(session, url))
     }
 
-    fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {
+    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
         Ok(Box::new(publication))
     }

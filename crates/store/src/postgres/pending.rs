@@ -1,7 +1,8 @@
 //! Write buffer of a publish: many rows are sent in one statement, which saves round trips.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
 use super::copy::{Rows, Value};
@@ -25,6 +26,10 @@ pub(super) struct Pending {
     ended: Vec<i64>,
     versions: Rows,
     own_texts: Rows,
+    /// Codes whose base ends.
+    ended_bases: Vec<String>,
+    bases: Rows,
+    base_texts: Rows,
 }
 
 impl Pending {
@@ -86,10 +91,41 @@ impl Pending {
         }
     }
 
+    /// Puts the base beside a product, instead of the one before.
+    pub(super) fn put_base(
+        &mut self,
+        id: i64,
+        from_revision: i64,
+        base: &StoredProduct,
+        json: &str,
+        digest: &[u8; 32],
+    ) {
+        self.end_base(&base.code);
+        self.bases.push(&[
+            id.into(),
+            base.code.as_str().into(),
+            from_revision.into(),
+            (&digest[..]).into(),
+            json.into(),
+        ]);
+        let texts: BTreeSet<&TextDigest> = base.own_texts.iter().map(|own| &own.digest).collect();
+        for text in texts {
+            self.base_texts
+                .push(&[id.into(), (&text.as_bytes()[..]).into()]);
+        }
+    }
+
+    pub(super) fn end_base(&mut self, code: &ProductCode) {
+        self.ended_bases.push(code.to_string());
+    }
+
     /// Returns whether the buffer is to be sent.
     pub(super) fn is_full(&self) -> bool {
-        let bytes = self.text_bytes + self.versions.len_bytes() + self.own_texts.len_bytes();
-        bytes > MAX_BYTES || self.ended.len() > MAX_ENDED
+        let bytes = self.text_bytes
+            + self.versions.len_bytes()
+            + self.own_texts.len_bytes()
+            + self.bases.len_bytes();
+        bytes > MAX_BYTES || self.ended.len() + self.ended_bases.len() > MAX_ENDED
     }
 
     /// Sends all rows.
@@ -129,6 +165,21 @@ impl Pending {
             let sql = "copy vitrine.product_text (product_version_id, name, digest, source_url) \
                        from stdin (format binary)";
             session.copy_in(doing, sql, self.own_texts.take())?;
+        }
+        if !self.ended_bases.is_empty() {
+            let sql = "update vitrine.base_version set until_revision = $1 \
+                       where code = any($2) and until_revision is null";
+            session.execute(doing, sql, &[revision.param(), self.ended_bases.param()])?;
+            self.ended_bases.clear();
+        }
+        if !self.bases.is_empty() {
+            let sql = "copy vitrine.base_version (id, code, from_revision, digest, product) \
+                       from stdin (format binary)";
+            session.copy_in(doing, sql, self.bases.take())?;
+        }
+        if !self.base_texts.is_empty() {
+            let sql = "copy vitrine.base_text (base_version_id, digest) from stdin (format binary)";
+            session.copy_in(doing, sql, self.base_texts.take())?;
         }
         Ok(())
     }

@@ -44,7 +44,10 @@ pub(super) fn plan(
         "select count(*) from vitrine.markdown_text x where taken_down_at is null \
          and not exists (select 1 from vitrine.product_text t \
             join vitrine.product_version v on v.id = t.product_version_id \
-            where t.digest = x.digest and {KEPT_WITH_TEXTS})"
+            where t.digest = x.digest and {KEPT_WITH_TEXTS}) \
+         and not exists (select 1 from vitrine.base_text t \
+            join vitrine.base_version b on b.id = t.base_version_id where t.digest = x.digest \
+               and (b.until_revision is null or b.until_revision > $1))"
     );
     let texts = session.number(PRUNING, &sql, &[oldest.param(), since.param()])?;
     let revisions = newly_unreadable(session, oldest)?;
@@ -87,7 +90,10 @@ pub(super) fn prune(
         oldest_readable: Some(oldest.unsigned_abs()),
         revisions,
         versions: delete_versions(session, oldest, since, lock_wait)?,
-        texts: delete_texts(session, lock_wait)?,
+        texts: {
+            delete_bases(session, oldest, lock_wait)?;
+            delete_texts(session, lock_wait)?
+        },
         waiting_versions,
         free_bytes: 0,
     })
@@ -176,11 +182,35 @@ fn delete_versions(
     }
 }
 
+/// Deletes bases that no kept revision has.
+fn delete_bases(session: &mut Session, oldest: i64, lock_wait: Duration) -> Result<(), StoreError> {
+    let sql = "select id from vitrine.base_version where until_revision <= $1 \
+               and until_revision <= (select oldest_readable from vitrine.state) limit $2";
+    loop {
+        let deleted = session.transaction(PRUNING, BEGIN, |session| {
+            lock::take(session, Lock::Catalog, lock_wait)?;
+            let rows = session.rows(PRUNING, sql, &[oldest.param(), BATCH.param()])?;
+            let ids: Vec<i64> = (rows.iter().map(|row| get(row, 0))).collect::<Result<_, _>>()?;
+            for sql in [
+                "delete from vitrine.base_text where base_version_id = any($1)",
+                "delete from vitrine.base_version where id = any($1)",
+            ] {
+                session.execute(PRUNING, sql, &[ids.param()])?;
+            }
+            Ok(ids.len())
+        })?;
+        if deleted == 0 {
+            return Ok(());
+        }
+    }
+}
+
 /// Deletes texts that no version names, with the records of fetching them. Returns their number.
 fn delete_texts(session: &mut Session, lock_wait: Duration) -> Result<u64, StoreError> {
     let sql = "select digest from vitrine.markdown_text x where digest > $1 \
                and taken_down_at is null and not exists \
                   (select 1 from vitrine.product_text t where t.digest = x.digest) \
+               and not exists (select 1 from vitrine.base_text t where t.digest = x.digest) \
                order by digest limit $2";
     let (mut deleted, mut last) = (0, Vec::new());
     loop {

@@ -25,7 +25,7 @@ use crate::record::{
 use crate::values::{self, random_id};
 use crate::{Publication, StoreError};
 
-const PUBLISHING: &str = "publishing";
+pub(super) const PUBLISHING: &str = "publishing";
 
 /// Maximum number of cached products.
 const MAX_CACHED: usize = 2_000;
@@ -35,20 +35,24 @@ const BATCH: usize = 500;
 
 /// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
 pub(super) struct PostgresPublication {
-    session: Session,
-    number: u64,
+    pub(super) session: Session,
+    pub(super) number: u64,
     /// Ids of this publish's first version, and of the next one.
     first_id: i64,
     next_id: i64,
     live_before: u64,
     counts: PublishedCounts,
-    /// True if there are results of fetching to commit, even if no product changed.
-    has_fetched: bool,
+    /// True if the base of a product changed: that makes a revision, too.
+    pub(super) has_bases: bool,
+    /// True if there are results of fetching or changes of overrides to commit, even if no product changed.
+    pub(super) has_others: bool,
+    /// Id of the next base.
+    pub(super) next_base_id: i64,
     /// Codes that were put or kept; all others are retired.
     seen: HashSet<ProductCode>,
     /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.
     cache: HashMap<ProductCode, Option<Live>>,
-    pending: Pending,
+    pub(super) pending: Pending,
 }
 
 /// A live product.
@@ -67,7 +71,8 @@ impl PostgresPublication {
         session.set_timeout(super::WORK_TIMEOUT);
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                    (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
-                   (select count(*) from vitrine.product_version where until_revision is null)";
+                   (select count(*) from vitrine.product_version where until_revision is null), \
+                   (select coalesce(max(id), 0) + 1 from vitrine.base_version)";
         let row = session.row(PUBLISHING, sql, &[])?;
         let row =
             row.ok_or_else(|| StoreError::Damaged("the next revision has no number".to_owned()))?;
@@ -78,7 +83,9 @@ impl PostgresPublication {
             next_id: get(&row, 1)?,
             live_before: count(&row, 2)?,
             counts: PublishedCounts::default(),
-            has_fetched: false,
+            has_bases: false,
+            has_others: false,
+            next_base_id: get(&row, 3)?,
             seen: HashSet::new(),
             cache: HashMap::new(),
             pending: Pending::default(),
@@ -86,7 +93,7 @@ impl PostgresPublication {
         })
     }
 
-    fn send(&mut self) -> Result<(), StoreError> {
+    pub(super) fn send(&mut self) -> Result<(), StoreError> {
         self.pending
             .send(&mut self.session, PUBLISHING, number(self.number))
     }
@@ -165,7 +172,7 @@ impl Publication for PostgresPublication {
         self.send()?;
         texts::put_fetched(&mut self.session, PUBLISHING, fetched)?;
         FailPoint::PublishFetchedRemembered.pass()?;
-        self.has_fetched = true;
+        self.has_others = true;
         Ok(())
     }
 
@@ -262,34 +269,14 @@ impl Publication for PostgresPublication {
         Ok(codes)
     }
 
-    fn restore(&mut self, number: u64) -> Result<bool, StoreError> {
-        let moment = Moment::Revision(number);
-        if history::revision(&mut self.session, moment)?.is_none() {
-            return Ok(false);
-        }
-        history::ensure_readable(&mut self.session, moment)?;
-        let codes = history::codes(&mut self.session, moment)?;
-        for batch in codes.chunks(BATCH) {
-            let texts: Vec<&str> = batch.iter().map(String::as_str).collect();
-            let then = history::products_of(&mut self.session, &texts, moment)?;
-            let products: Vec<&ProductCode> = then.iter().map(|(.., then)| &then.code).collect();
-            self.prefetch(&products)?;
-            for (.., product) in &then {
-                self.put(product)?;
-            }
-        }
-        self.retire_others()?;
-        Ok(true)
-    }
-
     fn commit(
         mut self: Box<Self>,
         now: Timestamp,
         note: &RevisionNote,
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
-        if (counts.created, counts.changed, counts.retired) == (0, 0, 0) {
-            if self.has_fetched {
+        if counts.is_unchanged() && !self.has_bases {
+            if self.has_others {
                 self.send()?;
                 self.session.commit(PUBLISHING)?;
             }

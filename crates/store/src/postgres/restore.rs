@@ -37,7 +37,7 @@ struct Table {
 }
 
 /// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
-const TABLES: [Table; 10] = [
+const TABLES: [Table; 13] = [
     Table {
         sqlite: "revision",
         postgres: "revision",
@@ -60,6 +60,24 @@ const TABLES: [Table; 10] = [
         sqlite: "product_text",
         postgres: "product_text",
         columns: "product_version_id, name, digest, source_url",
+        booleans: &[],
+    },
+    Table {
+        sqlite: "catalog_override",
+        postgres: "catalog_override",
+        columns: "number, definition, from_at, until_at, created_at, created_by, note, status, ended_at, ended_by, end_note",
+        booleans: &[],
+    },
+    Table {
+        sqlite: "base_version",
+        postgres: "base_version",
+        columns: "id, code, from_revision, until_revision, digest, product",
+        booleans: &[],
+    },
+    Table {
+        sqlite: "base_text",
+        postgres: "base_text",
+        columns: "base_version_id, digest",
         booleans: &[],
     },
     Table {

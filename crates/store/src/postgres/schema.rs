@@ -16,13 +16,14 @@ const MIGRATING: &str = "migrating the store";
 
 /// All migrations in order, each with the oldest release that still works after it, named by the newest schema that the
 /// release supports.
-const MIGRATIONS: [(&str, i32); 6] = [
+const MIGRATIONS: [(&str, i32); 7] = [
     (include_str!("migrations/0001.sql"), 1),
     (include_str!("migrations/0002.sql"), 1),
     (include_str!("migrations/0003.sql"), 1),
     (include_str!("migrations/0004.sql"), 1),
     (include_str!("migrations/0005.sql"), 1),
     (include_str!("migrations/0006.sql"), 1),
+    (include_str!("migrations/0007.sql"), 1),
 ];
 
 /// Schema that added digests to keys. Later migrations mustn't write them: a digest that doesn't match is a finding.

@@ -7,12 +7,12 @@ use super::lock::{self, Lock};
 use super::session::{Param, Session, Typed, count, get, number};
 use super::{BEGIN, PostgresStore, READ_TIMEOUT, audit};
 use crate::StoreError;
-use crate::audit::{AuditContext, Change, webhook_change};
+use crate::audit::AuditContext;
 use crate::fail_point::FailPoint;
 use crate::sqlite::{BackedUp, RESTORED};
 use crate::webhooks::{
-    self, Attempt, DeliveryUpdate, Endpoint, EndpointChange, LEASE, Lease, NewEndpoint, Rows,
-    StoredEndpoint, WebhookState, WebhookStore, Which, from_json, to_json,
+    self, Attempt, Changed, DeliveryUpdate, Endpoint, EndpointChange, LEASE, Lease, NewEndpoint,
+    Rows, StoredEndpoint, WebhookState, WebhookStore, Which, from_json, to_json,
 };
 
 const READING: &str = "reading the webhooks";
@@ -30,7 +30,7 @@ impl PostgresStore {
     fn change_webhooks<T>(
         &self,
         context: &AuditContext,
-        work: impl FnOnce(&mut PostgresRows<'_>) -> Result<(T, Vec<Change>), StoreError>,
+        work: impl FnOnce(&mut PostgresRows<'_>) -> Result<Changed<T>, StoreError>,
     ) -> Result<T, StoreError> {
         self.writer()?.transaction(WRITING, BEGIN, |session| {
             lock::take(session, Lock::Keys, self.lock_wait)?;
@@ -103,10 +103,7 @@ impl WebhookStore for PostgresStore {
         key_fingerprint: &str,
         context: &AuditContext,
     ) -> Result<(), StoreError> {
-        self.change_webhooks(context, |rows| {
-            let after = webhooks::create(rows, new, key_fingerprint)?;
-            Ok(((), vec![webhook_change(None, Some(&after))]))
-        })
+        self.change_webhooks(context, |rows| webhooks::create(rows, new, key_fingerprint))
     }
 
     fn change_endpoint(
@@ -115,13 +112,7 @@ impl WebhookStore for PostgresStore {
         change: &EndpointChange,
         context: &AuditContext,
     ) -> Result<Option<Endpoint>, StoreError> {
-        self.change_webhooks(context, |rows| {
-            let Some((before, after)) = webhooks::change(rows, id, change)? else {
-                return Ok((None, Vec::new()));
-            };
-            let change = webhook_change(Some(&before), Some(&after));
-            Ok((Some(after), vec![change]))
-        })
+        self.change_webhooks(context, |rows| webhooks::change(rows, id, change))
     }
 
     fn move_endpoints(
@@ -130,21 +121,11 @@ impl WebhookStore for PostgresStore {
         to_key: &str,
         context: &AuditContext,
     ) -> Result<u64, StoreError> {
-        self.change_webhooks(context, |rows| {
-            let moved = webhooks::move_all(rows, from_key, to_key)?;
-            let changes = moved.iter().map(|before| webhooks::moved(before, to_key));
-            Ok((moved.len() as u64, changes.collect()))
-        })
+        self.change_webhooks(context, |rows| webhooks::move_all(rows, from_key, to_key))
     }
 
     fn delete_endpoint(&self, id: &str, context: &AuditContext) -> Result<bool, StoreError> {
-        self.change_webhooks(context, |rows| {
-            let deleted = webhooks::delete(rows, id)?;
-            let change = deleted
-                .as_ref()
-                .map(|before| webhook_change(Some(before), None));
-            Ok((deleted.is_some(), change.into_iter().collect()))
-        })
+        self.change_webhooks(context, |rows| webhooks::delete(rows, id))
     }
 
     fn take_endpoints(&self, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError> {

@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, Row, Statement};
+use jiff::Timestamp;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction, params_from_iter};
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
 use super::during;
 use crate::StoreError;
+use crate::overrides::{BaseHint, base_of};
 use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
     PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
@@ -67,6 +70,22 @@ pub(super) fn published(
     row.map(published_row).transpose()
 }
 
+/// See [`Store::revision_at`](crate::Store::revision_at).
+pub(super) fn published_at(
+    connection: &Connection,
+    time: Timestamp,
+) -> Result<Option<PublishedRevision>, StoreError> {
+    let sql = format!(
+        "select {PUBLISHED} from revision where created_at <= ? order by number desc limit 1"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
+    let mut rows = statement
+        .query([time.as_millisecond()])
+        .map_err(during(READING))?;
+    let row = rows.next().map_err(during(READING))?;
+    row.map(published_row).transpose()
+}
+
 fn published_row(row: &Row<'_>) -> Result<PublishedRevision, StoreError> {
     Ok(PublishedRevision {
         revision: revision_row(row)?,
@@ -108,20 +127,31 @@ pub(super) fn ensure_readable(connection: &Connection, moment: Moment) -> Result
     }
 }
 
+/// Reads something of a moment, in one transaction: if there is such a revision, if it can be read, and the rest, which gets
+/// the revision. Returns `None` if it doesn't exist.
+pub(super) fn at<T>(
+    connection: &mut Connection,
+    moment: Moment,
+    read: impl FnOnce(&Transaction<'_>, Revision) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    let transaction = connection.transaction().map_err(during(READING))?;
+    let Some(revision) = revision(&transaction, moment)? else {
+        return Ok(None);
+    };
+    ensure_readable(&transaction, moment)?;
+    read(&transaction, revision).map(Some)
+}
+
 /// See [`Store::read_products`](crate::Store::read_products).
 pub(super) fn read_products(
     connection: &mut Connection,
     moment: Moment,
     visit: ProductVisitor<'_>,
 ) -> Result<Option<Revision>, StoreError> {
-    // One read transaction: all that follows sees one state of the store.
-    let transaction = connection.transaction().map_err(during(READING))?;
-    let Some(revision) = revision(&transaction, moment)? else {
-        return Ok(None);
-    };
-    ensure_readable(&transaction, moment)?;
-    visit_products(&transaction, moment, visit)?;
-    Ok(Some(revision))
+    at(connection, moment, |transaction, revision| {
+        visit_products(transaction, moment, visit)?;
+        Ok(revision)
+    })
 }
 
 /// Reads the products of a moment in ascending order of codes, within the connection's transaction.
@@ -153,9 +183,62 @@ pub(super) fn product(
     let mut rows = statement
         .query((number, code.as_str()))
         .map_err(during(READING))?;
+    let Some(row) = rows.next().map_err(during(READING))? else {
+        return Ok(None);
+    };
+    let mut texts = connection.prepare_cached(TEXTS).map_err(during(READING))?;
+    product_row(row, &mut texts).map(Some)
+}
+
+/// Reads the bases of the products of a moment, in ascending order of codes, within the connection's transaction.
+pub(super) fn visit_bases(
+    connection: &Connection,
+    moment: Moment,
+    hint: &BaseHint,
+    visit: ProductVisitor<'_>,
+) -> Result<(), StoreError> {
+    let (is_live, number) = live_condition(moment);
+    let ([of_products, of_bases], values) = hint.conditions("instr", '?');
+    let sql = format!(
+        "select {PRODUCT}, null from product_version where {is_live}{of_products} and not exists \
+            (select 1 from base_version b where b.code = product_version.code and {is_live}) \
+         union all select id, code, '', null, null, '', 0, '', '', product from base_version \
+            where {is_live}{of_bases} order by code"
+    );
+    let mut parameters = vec![Value::from(i64::try_from(number).unwrap_or(i64::MAX))];
+    parameters.extend(values.into_iter().map(Value::from));
+    let mut statement = connection.prepare(&sql).map_err(during(READING))?;
     let mut texts = prepare_texts(connection)?;
-    let row = rows.next().map_err(during(READING))?;
-    row.map(|row| product_row(row, &mut texts)).transpose()
+    let mut rows = statement
+        .query(params_from_iter(parameters))
+        .map_err(during(READING))?;
+    while let Some(row) = rows.next().map_err(during(READING))? {
+        let base: Option<String> = get(row, 9)?;
+        let product = match base {
+            Some(base) => base_of(&get::<String>(row, 1)?, &base)?,
+            None => product_row(row, &mut texts)?,
+        };
+        visit(product).map_err(StoreError::Visitor)?;
+    }
+    Ok(())
+}
+
+/// Returns the base that is stored beside a product at a moment.
+pub(super) fn base(
+    connection: &Connection,
+    code: &ProductCode,
+    moment: Moment,
+) -> Result<Option<StoredProduct>, StoreError> {
+    let (is_live, number) = live_condition(moment);
+    let sql = format!("select product from base_version where code = ?2 and {is_live}");
+    let base: Option<String> = connection
+        .prepare_cached(&sql)
+        .and_then(|mut sql| {
+            sql.query_row((number, code.as_str()), |row| row.get(0))
+                .optional()
+        })
+        .map_err(during(READING))?;
+    base.map(|base| base_of(code.as_str(), &base)).transpose()
 }
 
 /// See [`Store::version_spans`](crate::Store::version_spans).
@@ -205,21 +288,6 @@ pub(super) fn revision_changes(
         });
     }
     Ok(changes)
-}
-
-/// Returns the codes of a moment in ascending order.
-pub(super) fn codes(
-    connection: &Connection,
-    moment: Moment,
-) -> Result<Vec<ProductCode>, StoreError> {
-    let (is_live, number) = live_condition(moment);
-    let sql = format!("select code from product_version where {is_live} order by code");
-    let mut statement = connection.prepare(&sql).map_err(during(READING))?;
-    let codes = statement
-        .query_map([number], |row| row.get::<_, String>(0))
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(during(READING))?;
-    codes.iter().map(|text| code(text)).collect()
 }
 
 /// Returns the revision of a moment.
@@ -272,10 +340,13 @@ pub(super) fn content_range(
     Ok(start.zip(end).map(|(start, end)| start..end))
 }
 
+/// Statement of [`own_texts`].
+const TEXTS: &str =
+    "select name, digest, source_url from product_text where product_version_id = ?";
+
 /// Prepares the statement of [`own_texts`].
 pub(super) fn prepare_texts(connection: &Connection) -> Result<Statement<'_>, StoreError> {
-    let sql = "select name, digest, source_url from product_text where product_version_id = ?";
-    connection.prepare(sql).map_err(during(READING))
+    connection.prepare(TEXTS).map_err(during(READING))
 }
 
 /// Returns the texts of a version. The inner error is about their values, after which a check goes on; the outer one is

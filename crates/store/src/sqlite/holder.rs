@@ -11,6 +11,9 @@ use crate::error::LockHolder;
 /// Byte of the `-shm` file that a writer locks (SQLite's WAL-mode file format, "WAL locks").
 const WRITER_BYTE: &str = "120";
 
+/// Maximum number of times that the locks are read.
+const MAX_READINGS: u32 = 3;
+
 /// Maximum length of a command line in messages.
 const MAX_CHARACTERS: usize = 120;
 
@@ -18,24 +21,30 @@ const MAX_CHARACTERS: usize = 120;
 /// outside Linux.
 pub(super) fn holder(path: &Path) -> Option<LockHolder> {
     let shared = fs::metadata(with_ending(path, "-shm")).ok()?;
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    // 1: POSIX  ADVISORY  WRITE 21701 fe:00:10011765 120 120
-    let number: u32 = locks.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [_, "POSIX", _, "WRITE", process, file, first, last] = fields.as_slice() else {
-            return None;
-        };
-        // Not the device: some file systems show another one here.
-        let inode: u64 = file.rsplit(':').next()?.parse().ok()?;
-        let is_writer = inode == shared.ino() && (*first, *last) == (WRITER_BYTE, WRITER_BYTE);
-        is_writer.then(|| process.parse().ok())?
-    })?;
+    // The kernel lists a page at a time: while others lock and unlock, a lock may be missing in one reading.
+    let number = (0..MAX_READINGS).find_map(|_| writer_of(shared.ino()))?;
     let command = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
     let command = String::from_utf8_lossy(&command).replace('\0', " ");
     // On one line: arguments of another program may contain anything.
     let words: Vec<&str> = command.split_whitespace().collect();
     let command = words.join(" ").chars().take(MAX_CHARACTERS).collect();
     Some(LockHolder::Process { number, command })
+}
+
+/// Returns the process that locks the writer's byte of this file.
+fn writer_of(file: u64) -> Option<u32> {
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    // 1: POSIX  ADVISORY  WRITE 21701 fe:00:10011765 120 120
+    locks.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, "POSIX", _, "WRITE", process, locked, first, last] = fields.as_slice() else {
+            return None;
+        };
+        // Not the device: some file systems show another one here.
+        let inode: u64 = locked.rsplit(':').next()?.parse().ok()?;
+        let is_writer = inode == file && (*first, *last) == (WRITER_BYTE, WRITER_BYTE);
+        is_writer.then(|| process.parse().ok())?
+    })
 }
 
 #[cfg(test)]

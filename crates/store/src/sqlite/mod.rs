@@ -5,7 +5,7 @@
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
-//! - `prune`: deleting old revisions' data
+//! - `overrides`: overrides, and the bases of products; `prune`: deleting old revisions' data
 //! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
 //! - `texts`: texts and their sources
 //! - `check`: checks of all data; `failure`: SQLite's errors
@@ -26,6 +26,7 @@ mod holder;
 mod key_days;
 mod keys;
 mod open;
+mod overrides;
 mod partial;
 mod prune;
 mod publish;
@@ -48,12 +49,13 @@ use vitrine_model::revision::Revision;
 
 use crate::audit::{AuditContext, AuditEntry};
 use crate::history::{History, HistoryStart, HistoryVisitor};
+use crate::overrides::StorePublication;
 use crate::problem::Problem;
 use crate::record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Publication, Store, StoreError, TextStatus};
+use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStatus};
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 use failure::{committed, during};
@@ -244,6 +246,10 @@ impl Store for SqliteStore {
         history::published(&self.quick()?.connection, number)
     }
 
+    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
+        history::published_at(&self.quick()?.connection, time)
+    }
+
     fn read_products(
         &self,
         moment: Moment,
@@ -257,17 +263,10 @@ impl Store for SqliteStore {
         code: &ProductCode,
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {
-        let mut quick = self.quick()?;
-        // One read transaction: if there is such a moment, if it can be read, and the product.
-        let transaction = quick
-            .connection
-            .transaction()
-            .map_err(during("reading the history"))?;
-        if history::revision(&transaction, moment)?.is_none() {
-            return Ok(None);
-        }
-        history::ensure_readable(&transaction, moment)?;
-        history::product(&transaction, code, moment)
+        history::at(&mut self.quick()?.connection, moment, |transaction, _| {
+            history::product(transaction, code, moment)
+        })
+        .map(Option::flatten)
     }
 
     fn version_spans(
@@ -302,7 +301,7 @@ impl Store for SqliteStore {
         texts::fetched(&self.quick()?.connection, url)
     }
 
-    fn publish(&self) -> Result<Box<dyn Publication + '_>, StoreError> {
+    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let begun = publish::SqlitePublication::begin(self.connect_to_write()?);
         let publication = self.with_lock_holder(begun)?;
         Ok(Box::new(publication))

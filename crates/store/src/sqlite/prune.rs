@@ -24,16 +24,20 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Selects the versions and texts to delete. A version is deleted if no kept revision has it, unless it has texts and was
 /// replaced after `?2`: those texts are still served (see `catalog::served_texts`). A text is deleted if only such
 /// versions name it, or none; one that was taken down stays, so that it is still down if it is loaded again.
-const SELECT_PRUNABLE: [&str; 4] = [
+const SELECT_PRUNABLE: [&str; 6] = [
     "create temp table old_version (number integer primary key)",
     "insert into temp.old_version select id from product_version v where until_revision <= ?1 \
         and (until_revision < coalesce( \
                 (select min(number) from revision where created_at > ?2), ?1 + 1) \
            or not exists (select 1 from product_text where product_version_id = v.id))",
+    "create temp table old_base (number integer primary key)",
+    "insert into temp.old_base select id from base_version where until_revision <= ?1",
     "create temp table old_text (number integer primary key, digest blob not null)",
     "insert into temp.old_text (digest) select digest from text where taken_down_at is null \
         and not exists (select 1 from product_text t where t.digest = text.digest \
-           and t.product_version_id not in (select number from temp.old_version))",
+           and t.product_version_id not in (select number from temp.old_version)) \
+        and not exists (select 1 from base_text t where t.digest = text.digest \
+           and t.base_version_id not in (select number from temp.old_base))",
 ];
 
 /// Delete a batch of versions; `?1` and `?2` are the numbers before its first and of its last row.
@@ -47,17 +51,30 @@ const DELETE_VERSIONS: [&str; 2] = [
         and until_revision <= (select oldest_readable from state)",
 ];
 
+/// Delete a batch of bases, as above.
+const DELETE_BASES: [&str; 2] = [
+    "delete from base_text where base_version_id in ( \
+        select b.id from temp.old_base old join base_version b on b.id = old.number \
+        where old.number > ?1 and old.number <= ?2 \
+           and b.until_revision <= (select oldest_readable from state))",
+    "delete from base_version \
+        where id in (select number from temp.old_base where number > ?1 and number <= ?2) \
+        and until_revision <= (select oldest_readable from state)",
+];
+
 /// Delete a batch of texts and the records of fetching them, except for texts that were named again or taken down
 /// meanwhile.
 const DELETE_TEXTS: [&str; 2] = [
     "delete from fetched_text where digest in ( \
         select text.digest from text join temp.old_text old on old.digest = text.digest \
         where old.number > ?1 and old.number <= ?2 and taken_down_at is null \
-        and not exists (select 1 from product_text where product_text.digest = text.digest))",
+        and not exists (select 1 from product_text where product_text.digest = text.digest) \
+        and not exists (select 1 from base_text where base_text.digest = text.digest))",
     "delete from text \
         where digest in (select digest from temp.old_text where number > ?1 and number <= ?2) \
         and taken_down_at is null \
-        and not exists (select 1 from product_text where product_text.digest = text.digest)",
+        and not exists (select 1 from product_text where product_text.digest = text.digest) \
+        and not exists (select 1 from base_text where base_text.digest = text.digest)",
 ];
 
 /// See [`Store::plan_prune`](crate::Store::plan_prune).
@@ -110,6 +127,7 @@ pub(super) fn prune(
     transaction.commit().map_err(during(PRUNING))?;
 
     let versions = delete(connection, "old_version", &DELETE_VERSIONS)?;
+    delete(connection, "old_base", &DELETE_BASES)?;
     let texts = delete(connection, "old_text", &DELETE_TEXTS)?;
     Ok(PruneReport {
         oldest_readable: Some(oldest),
@@ -160,6 +178,7 @@ fn select_prunable(
         let since = texts_kept_since.as_millisecond();
         let done = match statement.parameter_count() {
             0 => statement.execute([]),
+            1 => statement.execute([oldest]),
             _ => statement.execute((oldest, since)),
         };
         done.map_err(during(PRUNING))?;

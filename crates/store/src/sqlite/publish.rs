@@ -16,24 +16,28 @@ use crate::record::{
 use crate::values::{self, random_id};
 use crate::{Publication, StoreError};
 
-const PUBLISHING: &str = "publishing";
+pub(super) const PUBLISHING: &str = "publishing";
 
 /// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
 pub(super) struct SqlitePublication {
-    connection: Connection,
-    number: u64,
+    pub(super) connection: Connection,
+    pub(super) number: u64,
     live_before: u64,
     counts: PublishedCounts,
-    /// True if there are results of fetching to commit, even if no product changed.
-    has_fetched: bool,
+    /// True if the base of a product changed: that makes a revision, too.
+    pub(super) has_bases: bool,
+    /// True if there are results of fetching or changes of overrides to commit, even if no product changed.
+    pub(super) has_others: bool,
 }
 
 impl SqlitePublication {
     pub(super) fn begin(connection: Connection) -> Result<Self, StoreError> {
-        // Codes that were put or kept; all others are retired. Outside the store's file.
+        // Codes that were put or kept; all others are retired. Outside the store's file. Without a larger cache, pages of
+        // indexes would be written and read again for nearly each product of a large load.
         connection
             .execute_batch(
                 "pragma temp_store = memory;
+                 pragma cache_size = -65536;
                  create temp table seen (code text primary key) without rowid;
                  begin immediate;",
             )
@@ -58,7 +62,8 @@ impl SqlitePublication {
             number,
             live_before,
             counts: PublishedCounts::default(),
-            has_fetched: false,
+            has_bases: false,
+            has_others: false,
         })
     }
 
@@ -71,7 +76,11 @@ impl SqlitePublication {
         Ok(())
     }
 
-    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize, StoreError> {
+    pub(super) fn execute(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<usize, StoreError> {
         self.connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(values))
@@ -193,7 +202,7 @@ impl Publication for SqlitePublication {
     fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         texts::put_fetched(&self.connection, fetched).map_err(during(PUBLISHING))?;
         FailPoint::PublishFetchedRemembered.pass()?;
-        self.has_fetched = true;
+        self.has_others = true;
         Ok(())
     }
 
@@ -280,32 +289,14 @@ impl Publication for SqlitePublication {
         Ok(codes)
     }
 
-    fn restore(&mut self, number: u64) -> Result<bool, StoreError> {
-        let moment = Moment::Revision(number);
-        if history::revision(&self.connection, moment)?.is_none() {
-            return Ok(false);
-        }
-        history::ensure_readable(&self.connection, moment)?;
-        // Reads and writes share this connection, so the codes are collected first.
-        let codes = history::codes(&self.connection, moment)?;
-        for code in codes {
-            let then = history::product(&self.connection, &code, moment)?;
-            if let Some(product) = then {
-                self.put(&product)?;
-            }
-        }
-        self.retire_others()?;
-        Ok(true)
-    }
-
     fn commit(
         self: Box<Self>,
         now: Timestamp,
         note: &RevisionNote,
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
         let counts = self.counts;
-        if (counts.created, counts.changed, counts.retired) == (0, 0, 0) {
-            if self.has_fetched {
+        if counts.is_unchanged() && !self.has_bases {
+            if self.has_others {
                 self.finish()?;
             }
             return Ok(None);

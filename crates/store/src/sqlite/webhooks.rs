@@ -15,11 +15,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::partial::{Partial, with_ending};
 use super::{FileId, SqliteStore, audit, committed, during, file_id, open};
 use crate::StoreError;
-use crate::audit::{AuditContext, Change, webhook_change};
+use crate::audit::AuditContext;
 use crate::fail_point::FailPoint;
 use crate::webhooks::{
-    self, Attempt, DeliveryUpdate, Endpoint, EndpointChange, Lease, NewEndpoint, WebhookState,
-    WebhookStore,
+    self, Attempt, Changed, DeliveryUpdate, Endpoint, EndpointChange, Lease, NewEndpoint,
+    WebhookState, WebhookStore,
 };
 use rows::{SqliteRows, attempts, read, state};
 
@@ -124,7 +124,7 @@ impl SqliteStore {
         &self,
         creates: bool,
         context: &AuditContext,
-        work: impl FnOnce(&mut SqliteRows<'_>) -> Result<(T, Vec<Change>), StoreError>,
+        work: impl FnOnce(&mut SqliteRows<'_>) -> Result<Changed<T>, StoreError>,
     ) -> Result<T, StoreError> {
         let path = path(&self.path);
         let quick = &mut self.quick()?.connection;
@@ -190,8 +190,7 @@ impl WebhookStore for SqliteStore {
         context: &AuditContext,
     ) -> Result<(), StoreError> {
         self.change_webhooks(true, context, |rows| {
-            let after = webhooks::create(rows, new, key_fingerprint)?;
-            Ok(((), vec![webhook_change(None, Some(&after))]))
+            webhooks::create(rows, new, key_fingerprint)
         })
     }
 
@@ -201,13 +200,7 @@ impl WebhookStore for SqliteStore {
         change: &EndpointChange,
         context: &AuditContext,
     ) -> Result<Option<Endpoint>, StoreError> {
-        self.change_webhooks(false, context, |rows| {
-            let Some((before, after)) = webhooks::change(rows, id, change)? else {
-                return Ok((None, Vec::new()));
-            };
-            let change = webhook_change(Some(&before), Some(&after));
-            Ok((Some(after), vec![change]))
-        })
+        self.change_webhooks(false, context, |rows| webhooks::change(rows, id, change))
     }
 
     fn move_endpoints(
@@ -217,20 +210,12 @@ impl WebhookStore for SqliteStore {
         context: &AuditContext,
     ) -> Result<u64, StoreError> {
         self.change_webhooks(false, context, |rows| {
-            let moved = webhooks::move_all(rows, from_key, to_key)?;
-            let changes = moved.iter().map(|before| webhooks::moved(before, to_key));
-            Ok((moved.len() as u64, changes.collect()))
+            webhooks::move_all(rows, from_key, to_key)
         })
     }
 
     fn delete_endpoint(&self, id: &str, context: &AuditContext) -> Result<bool, StoreError> {
-        self.change_webhooks(false, context, |rows| {
-            let deleted = webhooks::delete(rows, id)?;
-            let change = deleted
-                .as_ref()
-                .map(|before| webhook_change(Some(before), None));
-            Ok((deleted.is_some(), change.into_iter().collect()))
-        })
+        self.change_webhooks(false, context, |rows| webhooks::delete(rows, id))
     }
 
     fn take_endpoints(&self, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError> {

@@ -26,14 +26,8 @@ pub(crate) fn from_json<T: DeserializeOwned>(document: &str) -> Result<T, StoreE
     read.map_err(|error| StoreError::Damaged(format!("a webhook can't be read: {error}")))
 }
 
-/// Returns the change of an endpoint that moves to another key.
-pub(crate) fn moved(before: &Endpoint, to_key: &str) -> Change {
-    let after = Endpoint {
-        key: to_key.to_owned(),
-        ..before.clone()
-    };
-    webhook_change(Some(before), Some(&after))
-}
+/// Result of an operator's change, and its entries for the audit log.
+pub(crate) type Changed<T> = (T, Vec<Change>);
 
 /// Endpoint with its lease.
 #[derive(Debug, Clone)]
@@ -82,12 +76,21 @@ pub(crate) trait Rows {
 }
 
 /// Steps the counter of changes.
-fn count(rows: &mut impl Rows, fingerprint: Option<String>) -> Result<(), StoreError> {
-    let changes = rows.state()?.changes;
+fn count(rows: &mut impl Rows) -> Result<(), StoreError> {
+    let state = rows.state()?;
+    count_with(rows, state.changes, state.key_fingerprint)
+}
+
+/// Steps the counter of changes, and sets the fingerprint of the key file.
+fn count_with(
+    rows: &mut impl Rows,
+    changes: u64,
+    key_fingerprint: Option<String>,
+) -> Result<(), StoreError> {
     let random = u64::from_str_radix(random_id()?.get(..8).unwrap_or("1"), 16).unwrap_or(1);
     rows.set_state(&WebhookState {
         changes: changes.wrapping_add(1 + random) & (u64::MAX >> 1),
-        key_fingerprint: fingerprint,
+        key_fingerprint,
     })
 }
 
@@ -96,7 +99,7 @@ pub(crate) fn create(
     rows: &mut impl Rows,
     new: &NewEndpoint,
     key_fingerprint: &str,
-) -> Result<Endpoint, StoreError> {
+) -> Result<Changed<()>, StoreError> {
     let NewEndpoint {
         id,
         key,
@@ -107,7 +110,8 @@ pub(crate) fn create(
         salt,
         position,
     } = new.clone();
-    let known = rows.state()?.key_fingerprint;
+    let state = rows.state()?;
+    let known = state.key_fingerprint;
     if known.is_some_and(|known| known != key_fingerprint) {
         return Err(StoreError::WebhookKeyDiffers);
     }
@@ -137,8 +141,8 @@ pub(crate) fn create(
         test: None,
     };
     rows.insert(&endpoint)?;
-    count(rows, Some(key_fingerprint.to_owned()))?;
-    Ok(endpoint)
+    count_with(rows, state.changes, Some(key_fingerprint.to_owned()))?;
+    Ok(((), vec![webhook_change(None, Some(&endpoint))]))
 }
 
 /// Returns the present time as it is stored.
@@ -147,14 +151,14 @@ fn now() -> Timestamp {
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
-/// See [`WebhookStore::change_endpoint`](super::WebhookStore::change_endpoint). Returns the endpoint before and after.
+/// See [`WebhookStore::change_endpoint`](super::WebhookStore::change_endpoint).
 pub(crate) fn change(
     rows: &mut impl Rows,
     id: &str,
     change: &EndpointChange,
-) -> Result<Option<(Endpoint, Endpoint)>, StoreError> {
+) -> Result<Changed<Option<Endpoint>>, StoreError> {
     let Some(mut row) = rows.read(Which::These(&[id.to_owned()]))?.pop() else {
-        return Ok(None);
+        return Ok((None, Vec::new()));
     };
     let before = row.endpoint.clone();
     let endpoint = &mut row.endpoint;
@@ -187,9 +191,9 @@ pub(crate) fn change(
     }
     let after = row.endpoint.clone();
     rows.write(&[row])?;
-    let fingerprint = rows.state()?.key_fingerprint;
-    count(rows, fingerprint)?;
-    Ok(Some((before, after)))
+    count(rows)?;
+    let change = webhook_change(Some(&before), Some(&after));
+    Ok((Some(after), vec![change]))
 }
 
 /// Adds a generation of the secret.
@@ -209,43 +213,46 @@ fn rotate(endpoint: &mut Endpoint, salt: [u8; 16], overlap_ends_at: Timestamp) {
     endpoint.secrets.insert(0, newest);
 }
 
-/// See [`WebhookStore::move_endpoints`](super::WebhookStore::move_endpoints). Returns the endpoints before.
+/// See [`WebhookStore::move_endpoints`](super::WebhookStore::move_endpoints).
 pub(crate) fn move_all(
     rows: &mut impl Rows,
     from_key: &str,
     to_key: &str,
-) -> Result<Vec<Endpoint>, StoreError> {
+) -> Result<Changed<u64>, StoreError> {
     let all = rows.read(Which::All)?;
     let own = all.into_iter().filter(|row| row.endpoint.key == from_key);
     let ids: Vec<String> = own.map(|row| row.endpoint.id).collect();
     if ids.is_empty() {
-        return Ok(Vec::new());
+        return Ok((0, Vec::new()));
     }
     let mut own = rows.read(Which::These(&ids))?;
-    let before = own.iter().map(|row| row.endpoint.clone()).collect();
+    let mut changes = Vec::with_capacity(own.len());
     for row in &mut own {
+        let before = row.endpoint.clone();
         to_key.clone_into(&mut row.endpoint.key);
+        changes.push(webhook_change(Some(&before), Some(&row.endpoint)));
     }
     rows.write(&own)?;
-    let fingerprint = rows.state()?.key_fingerprint;
-    count(rows, fingerprint)?;
-    Ok(before)
+    count(rows)?;
+    Ok((own.len() as u64, changes))
 }
 
-/// See [`WebhookStore::delete_endpoint`](super::WebhookStore::delete_endpoint). Returns the deleted endpoint.
-pub(crate) fn delete(rows: &mut impl Rows, id: &str) -> Result<Option<Endpoint>, StoreError> {
+/// See [`WebhookStore::delete_endpoint`](super::WebhookStore::delete_endpoint).
+pub(crate) fn delete(rows: &mut impl Rows, id: &str) -> Result<Changed<bool>, StoreError> {
     let ids = [id.to_owned()];
     let Some(row) = rows.read(Which::These(&ids))?.pop() else {
-        return Ok(None);
+        return Ok((false, Vec::new()));
     };
     rows.delete(&ids)?;
-    let fingerprint = match rows.read(Which::All)?.is_empty() {
+    match rows.read(Which::All)?.is_empty() {
         // Secrets of other endpoints may be derived from another file.
-        true => None,
-        false => rows.state()?.key_fingerprint,
-    };
-    count(rows, fingerprint)?;
-    Ok(Some(row.endpoint))
+        true => {
+            let changes = rows.state()?.changes;
+            count_with(rows, changes, None)?;
+        }
+        false => count(rows)?,
+    }
+    Ok((true, vec![webhook_change(Some(&row.endpoint), None)]))
 }
 
 /// Replaces all endpoints by those of a backup, each paused for a reason and without attempts in flight.
@@ -264,7 +271,8 @@ pub(crate) fn replace(
     }
     let attempts: Vec<(&str, &Attempt)> = attempts.iter().map(|(id, one)| (&**id, one)).collect();
     rows.add_attempts(&attempts, KEPT_ATTEMPTS)?;
-    count(rows, key_fingerprint)
+    let changes = rows.state()?.changes;
+    count_with(rows, changes, key_fingerprint)
 }
 
 /// Returns an endpoint as paused for a reason; a disabled one stays so.
@@ -289,8 +297,7 @@ pub(crate) fn pause_all(rows: &mut impl Rows, reason: &str) -> Result<(), StoreE
         row.lease = None;
     }
     rows.write(&all)?;
-    let fingerprint = rows.state()?.key_fingerprint;
-    count(rows, fingerprint)
+    count(rows)
 }
 
 /// See [`WebhookStore::take_endpoints`](super::WebhookStore::take_endpoints).

@@ -7,7 +7,7 @@ use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct};
 use vitrine_store::{Store, StoreError, TextStatus};
 
 use crate::Rule;
-use crate::products::{product, publish, publish_texts, second};
+use crate::products::{product, publish, publish_texts, restore, second};
 
 pub const ALL: [Rule; 5] = [
     (
@@ -171,7 +171,7 @@ pub fn publish_six(store: &dyn Store) {
         publish(store, &products, second(now * 10)).unwrap();
     }
     let mut publication = store.publish().unwrap();
-    assert!(publication.restore(2).unwrap());
+    assert!(restore(store, &mut *publication, 2).unwrap());
     publication
         .commit(second(60), &RevisionNote::default())
         .unwrap();

@@ -9,7 +9,9 @@ use vitrine_store::record::{CatalogItem, Keep, RevisionNote};
 use vitrine_store::{Store, StoreError};
 
 use crate::Rule;
-use crate::products::{product, product_with_text, publish, publish_texts, put_text, read, second};
+use crate::products::{
+    product, product_with_text, publish, publish_texts, put_text, read, restore, second,
+};
 
 pub const ALL: [Rule; 5] = [
     (
@@ -122,7 +124,7 @@ fn changes_lead_from_any_revision_to_the_live_one(store: &dyn Store) {
         }
     }
     let mut publication = store.publish().unwrap();
-    assert!(publication.restore(2).unwrap());
+    assert!(restore(store, &mut *publication, 2).unwrap());
     publication
         .commit(second(99), &RevisionNote::default())
         .unwrap();

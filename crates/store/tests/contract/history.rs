@@ -5,7 +5,7 @@ use vitrine_store::Store;
 use vitrine_store::record::{ChangeKind, Moment, RevisionNote, StoredProduct};
 
 use crate::Rule;
-use crate::products::{product, product_with_text, publish, publish_texts, second};
+use crate::products::{product, product_with_text, publish, publish_texts, restore, second};
 
 pub const ALL: [Rule; 5] = [
     ("every moment stays readable", every_moment_stays_readable),
@@ -44,6 +44,11 @@ fn every_moment_stays_readable(store: &dyn Store) {
     assert_eq!(at(store, Moment::Revision(2)), now);
     assert_eq!(at(store, Moment::Live), now);
     assert_eq!(at(store, Moment::Revision(3)), None);
+    let numbers = [9, 10, 19, 20, 99].map(|time| {
+        let live = store.revision_at(second(time)).unwrap();
+        live.map(|published| published.revision.number)
+    });
+    assert_eq!(numbers, [None, Some(1), Some(1), Some(2), Some(2)]);
     let read = |moment| store.product(&first.code, moment).unwrap();
     assert_eq!(read(Moment::Revision(1)), Some(first.clone()));
     assert_eq!(read(Moment::Revision(3)), None, "no such revision");
@@ -131,8 +136,8 @@ fn a_restored_revision_is_a_new_one(store: &dyn Store) {
     publish_texts(store, &[("T", "# Text")], second(10));
     publish(store, &[product("A", "2")], second(20)).unwrap();
     let mut publication = store.publish().unwrap();
-    assert!(!publication.restore(9).unwrap());
-    assert!(publication.restore(1).unwrap());
+    assert!(!restore(store, &mut *publication, 9).unwrap());
+    assert!(restore(store, &mut *publication, 1).unwrap());
     let note = RevisionNote::default();
     let (revision, counts) = publication.commit(second(30), &note).unwrap().unwrap();
     assert_eq!((revision.number, counts.created, counts.retired), (3, 1, 1));
@@ -140,7 +145,7 @@ fn a_restored_revision_is_a_new_one(store: &dyn Store) {
     assert_eq!(at(store, Moment::Live), Some(vec![with_text]));
     assert!(store.text(&digest).unwrap().is_some());
     let mut publication = store.publish().unwrap();
-    assert!(publication.restore(1).unwrap());
+    assert!(restore(store, &mut *publication, 1).unwrap());
     assert_eq!(publication.commit(second(40), &note).unwrap(), None);
 }
 

@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::revision::Revision;
-use vitrine_store::record::{CatalogItem, OwnText, PublishedCounts, RevisionNote, StoredProduct};
-use vitrine_store::{Publication, Store};
+use vitrine_store::record::{
+    CatalogItem, Moment, OwnText, PublishedCounts, RevisionNote, StoredProduct,
+};
+use vitrine_store::{Publication, Store, StoreError};
 
 /// Returns the time, given in seconds since 1970.
 pub fn second(second: i64) -> Timestamp {
@@ -49,6 +51,26 @@ pub fn publish(
     }
     publication.retire_others().unwrap();
     publication.commit(now, &RevisionNote::default()).unwrap()
+}
+
+/// Puts the products of a revision, and retires all others. Returns whether the revision exists.
+pub fn restore(
+    store: &dyn Store,
+    publication: &mut dyn Publication,
+    number: u64,
+) -> Result<bool, StoreError> {
+    let mut products = Vec::new();
+    let found = store.read_base(Moment::Revision(number), &mut |product| {
+        products.push(product);
+        Ok(())
+    })?;
+    if found.is_some() {
+        for product in &products {
+            publication.put(product)?;
+        }
+        publication.retire_others()?;
+    }
+    Ok(found.is_some())
 }
 
 /// Publishes products with one text each, as the whole catalog.

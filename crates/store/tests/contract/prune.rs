@@ -9,7 +9,7 @@ use vitrine_store::{Store, StoreError, TextStatus};
 
 use crate::Rule;
 use crate::history::at;
-use crate::products::{product, publish, publish_texts, read, second};
+use crate::products::{product, publish, publish_texts, read, restore, second};
 
 pub const ALL: [Rule; 7] = [
     ("kept revisions stay as they were", kept_revisions_stay),
@@ -137,9 +137,11 @@ fn pruned_revisions_are_refused(store: &dyn Store) {
         store.read_products(first, &mut |_| Ok(())).unwrap_err()
     ));
     let mut publication = store.publish().unwrap();
-    assert!(is_access_denied(publication.restore(1).unwrap_err()));
-    assert!(!publication.restore(9).unwrap());
-    assert!(publication.restore(2).unwrap());
+    assert!(is_access_denied(
+        restore(store, &mut *publication, 1).unwrap_err()
+    ));
+    assert!(!restore(store, &mut *publication, 9).unwrap());
+    assert!(restore(store, &mut *publication, 2).unwrap());
     drop(publication);
     // Revisions that never existed are missing, not pruned.
     assert_eq!(store.product(&code, Moment::Revision(0)).unwrap(), None);

@@ -41,6 +41,23 @@ pub struct Checked {
     pub record: Option<CheckedRecord>,
 }
 
+/// Returns a record that was checked before and had no faults; its warnings aren't collected again.
+pub fn check_again(record: &Record) -> Option<CheckedRecord> {
+    let (node, problems) = Node::parse(&record.json);
+    let Node::Object(members) = &node else {
+        return None;
+    };
+    let mut context = Context {
+        findings: None,
+        record,
+        code: None,
+        counts: [0; 2],
+    };
+    let checked = product(&mut context, &Fields::new(members, At::ROOT));
+    let checked = checked.ok().filter(|_| problems.is_empty());
+    checked.map(|(product, content)| CheckedRecord { product, content })
+}
+
 /// Checks a record. Adds faults and warnings to `findings`.
 pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
     let (node, problems) = Node::parse(&record.json);
@@ -64,7 +81,7 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         });
     }
     let mut context = Context {
-        findings,
+        findings: Some(findings),
         record,
         code: code.as_deref().map(shown),
         counts: [0; 2],
@@ -77,7 +94,8 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         }
     };
     let checked = checked.ok().filter(|_| is_readable);
-    is_cut |= context.counts.iter().any(|count| *count > MAX_PROBLEMS);
+    let Context { counts, .. } = context;
+    is_cut |= counts.iter().any(|count| *count > MAX_PROBLEMS);
     if is_cut {
         findings.push(Finding {
             severity: Severity::Warning,

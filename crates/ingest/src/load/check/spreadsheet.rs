@@ -54,12 +54,12 @@ impl Context<'_> {
         let Node::Text(text) = node else {
             return Ok(());
         };
-        let Some(separator) = self.record.separator_at(&at.to_string()) else {
-            return Ok(());
-        };
         if !may_be_thousands(text) {
             return Ok(());
         }
+        let Some(separator) = self.record.separator_at(&at.to_string()) else {
+            return Ok(());
+        };
         if separator == b';' {
             let expected = "an amount whose point can't be mistaken for a thousands separator, as this table's cells \
                  are separated by `;`: `1000` for a thousand, `1.00` for one";
@@ -79,7 +79,7 @@ impl Context<'_> {
         let [item @ Node::Text(text)] = items else {
             return;
         };
-        if self.record.list_at(&at.to_string()).is_some() && text.contains([',', ';', '\n']) {
+        if text.contains([',', ';', '\n']) && self.record.list_at(&at.to_string()).is_some() {
             let items = text.split([',', ';', '\n']).map(str::trim);
             let items: Vec<&str> = items.filter(|item| !item.is_empty()).collect();
             let items = shown(&items.join("|"));

@@ -85,7 +85,7 @@ impl Rule {
         }
     }
 
-    /// Returns what a load would do, as in "this load would …".
+    /// Returns what a load or an override would do, as in "this would …".
     fn describe(self, count: u64, live: u64) -> String {
         match self {
             Self::Retire => format!("retire {count} of {live} live products"),
@@ -106,6 +106,12 @@ impl Rule {
 pub struct Allowance {
     rule: Rule,
     limit: Percent,
+}
+
+impl fmt::Display for Allowance {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}={}", self.rule.name(), self.limit)
+    }
 }
 
 impl FromStr for Allowance {
@@ -193,7 +199,7 @@ impl fmt::Display for Exceeded {
         let load = self.rule.describe(self.count, self.live);
         write!(
             out,
-            "guard: {name}: this load would {load} ({share}, more than {limit}); \
+            "guard: {name}: this would {load} ({share}, more than {limit}); \
              if this is intended: --allow {name}={share}"
         )?;
         let codes: Vec<&str> = self

@@ -8,6 +8,7 @@ use vitrine_store::record::StoredProduct;
 use vitrine_store::{Publication, StoreError};
 
 use super::{Allowance, Exceeded, Percent, Rule};
+use crate::load::difference::differing_members;
 use crate::load::json::Node;
 
 /// Maximum number of products that a refusal names.
@@ -37,7 +38,8 @@ impl Tally {
     /// Counts a change of a live product.
     pub fn compare(&mut self, live: &StoredProduct, next: &StoredProduct) {
         let code = &live.code;
-        let [old, new] = [live, next].map(|product| Node::parse(&product.document).0);
+        let documents = differing_members(live, next);
+        let [old, new] = [&documents[0], &documents[1]].map(|document| Node::parse(document).0);
         if live.is_orderable && !next.is_orderable {
             self.note(Rule::NotOrderable, code, [("is_orderable".to_owned(), 1)]);
         }
@@ -136,7 +138,8 @@ impl Tally {
         for (rule, count) in Rule::ALL.into_iter().zip(self.counts) {
             let limit = rule.limit(allowances);
             let live = match rule {
-                // Products that weren't compared have amounts too. They are counted only if it matters.
+                // Products that weren't compared, or whose amounts didn't change, have amounts too. They are counted only if
+                // it matters.
                 Rule::Amounts if limit.is_exceeded(count.all, self.compared_amounts) => {
                     live_amounts(publication)?
                 }

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use vitrine_model::revision::Revision;
+use vitrine_store::Ineffective;
 use vitrine_store::record::PublishedCounts;
 
 pub use complete::CompleteReport;
@@ -50,6 +51,16 @@ pub fn counts_json(counts: &PublishedCounts) -> Value {
     })
 }
 
+/// Returns a new revision, for programs.
+#[must_use]
+pub fn revision_json(revision: &Revision) -> Value {
+    json!({
+        "number": revision.number,
+        "id": revision.id,
+        "created_at": revision.created_at,
+    })
+}
+
 /// Outcome of a load without faults, or with faults that were skipped.
 #[derive(Debug)]
 pub enum Outcome {
@@ -72,6 +83,8 @@ pub struct Applied {
     pub plan: Plan,
     /// Limits of the guard that are exceeded.
     pub exceeded: Vec<Exceeded>,
+    /// Changes that clients don't see until an override ends.
+    pub ineffective: Vec<Ineffective>,
 }
 
 /// Rejected records, if faults are skipped.
@@ -275,13 +288,13 @@ impl Report {
         json!({
             "applied": is_applied,
             "records": self.records,
-            "revision": revision.map(|revision| json!({
-                "number": revision.number,
-                "id": revision.id,
-                "created_at": revision.created_at,
-            })),
+            "revision": revision.map(revision_json),
             "counts": counts_json(&counts.unwrap_or_default()),
             "plan": plan.and_then(|applied| applied.plan.fields()),
+            "ineffective_changes": applied.map_or(&[][..], |applied| &applied.ineffective)
+                .iter()
+                .map(|one| json!({"override": one.override_number, "changes": one.changes}))
+                .collect::<Vec<_>>(),
             "guard": applied.map_or(&[][..], |applied| &applied.exceeded),
             "rejected": {"records": records, "files": files, "keeps_all": keeps_all},
             "fault_count": self.fault_count,
@@ -302,6 +315,20 @@ impl Applied {
         let counts = self.plan.counts();
         if matches!(self.outcome, Outcome::Planned) {
             self.plan.write_text(out, listing)?;
+        }
+        for Ineffective {
+            override_number,
+            changes,
+        } in &self.ineffective
+        {
+            let (plural, have) = match changes {
+                1 => ("", "has"),
+                _ => ("s", "have"),
+            };
+            writeln!(
+                out,
+                "{changes} change{plural} {have} no effect until override {override_number} ends"
+            )?;
         }
         match &self.outcome {
             Outcome::Published(revision) => writeln!(out, "revision {}: {counts}", revision.number),

@@ -23,7 +23,7 @@ use vitrine_store::{Publication, Store};
 use super::apply::{self, Intent};
 use super::plan::Plan;
 use super::report::Report;
-use crate::view;
+use crate::{overrides, view};
 
 pub use files::TextFiles;
 pub(super) use files::finding;
@@ -53,7 +53,7 @@ pub fn load(
 ) -> anyhow::Result<Report> {
     let mut report = Report::default();
     let texts = TextFiles::scan(directory, &mut report)?;
-    let mut publication = store.publish()?;
+    let mut publication = overrides::publish(store)?;
     let mut plan = Plan::new(settings.intent.detail());
     let mut overlay = Overlay::of(&texts, directory);
     overlay.is_refused = report.has_faults();

@@ -165,7 +165,7 @@ pub(super) fn checked_expiry(when: Option<&str>, now: Timestamp) -> Option<Times
 }
 
 /// Returns a served API version; ends the program if it is none.
-pub(super) fn checked_version(version: Option<&String>) -> Option<&String> {
+pub(in crate::cli) fn checked_version(version: Option<&String>) -> Option<&String> {
     if let Some(version) = version
         && version.parse::<ApiVersion>().is_err()
     {

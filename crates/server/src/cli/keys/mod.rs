@@ -27,7 +27,7 @@ use super::confirm::ConfirmArgs;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
-pub(super) use self::create::{NewKeySettings, create};
+pub(super) use self::create::{NewKeySettings, checked_version, create};
 
 const EXAMPLES: &str = "\
 Examples:

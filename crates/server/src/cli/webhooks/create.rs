@@ -9,14 +9,13 @@ use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use vitrine_model::hexadecimal::Hexadecimal;
-use vitrine_model::version::ApiVersion;
 use vitrine_store::Store;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::webhooks::{EventFormat, NewEndpoint};
 
 use super::{in_part, right_key};
 use crate::cli::audit::NoteArgs;
-use crate::cli::keys::prefix_of;
+use crate::cli::keys::{checked_version, prefix_of};
 use crate::cli::remote::FilterArgs;
 use crate::cli::webhook_settings::WebhookArgs;
 use crate::cli::{Outcome, OutputArgs, print, print_json};
@@ -48,7 +47,7 @@ pub(in crate::cli) struct Create {
     url: String,
     /// API version of `changes_url`. By default the key's.
     #[arg(long, value_name = "DATE")]
-    api_version: Option<ApiVersionArg>,
+    api_version: Option<String>,
     /// Format of events: one for all that changed, or one for each product and revision.
     #[arg(long, value_name = "FORMAT", default_value = EventFormat::CatalogChanged.as_str(), value_parser = format)]
     format: EventFormat,
@@ -58,18 +57,6 @@ pub(in crate::cli) struct Create {
     webhooks: WebhookArgs,
     #[command(flatten)]
     note: NoteArgs,
-}
-
-/// A served version.
-#[derive(Debug, Clone, Copy)]
-struct ApiVersionArg(ApiVersion);
-
-impl std::str::FromStr for ApiVersionArg {
-    type Err = vitrine_model::version::VersionError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse().map(Self)
-    }
 }
 
 impl Create {
@@ -99,9 +86,7 @@ impl Create {
             key: prefix.to_owned(),
             url: self.url.clone(),
             filters,
-            api_version: self
-                .api_version
-                .map(|ApiVersionArg(version)| version.as_str().to_owned()),
+            api_version: checked_version(self.api_version.as_ref()).cloned(),
             format: self.format,
             salt,
             position: position_now(store, prefix)?,
@@ -122,7 +107,7 @@ impl Create {
 
     /// Returns the key file, which the first endpoint makes.
     fn key_file(&self, store: &dyn Store) -> anyhow::Result<KeyFile> {
-        let path: &PathBuf = &self.webhooks.webhook_key_file;
+        let path: &PathBuf = &self.webhooks.key_file.webhook_key_file;
         let is_first = store.webhook_state()?.key_fingerprint.is_none();
         match is_first && !path.exists() {
             true => Ok(KeyFile::create(path)?),

@@ -21,8 +21,10 @@ use vitrine_store::{IfMissing, Store, StoreError};
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::output::stderr;
+use super::revision_arg::RevisionArg;
 use super::store_args::StoreArgs;
 use super::time::after;
+use super::webhook_settings::KeyFileArgs;
 use super::{Outcome, OutputArgs, exit_with_usage_error, print as put, print_json};
 use crate::webhooks::position_of_revision;
 use crate::webhooks::secret::KeyFile;
@@ -95,7 +97,7 @@ pub(super) enum Webhooks {
         one: OneArgs,
         /// Number of the revision, or a time: a date, a time, or a revision's.
         #[arg(long, value_name = "REVISION|TIME")]
-        since: String,
+        since: RevisionArg,
     },
     /// Delete an endpoint.
     #[command(after_help = "Examples:\n  vitrine webhooks delete wh_3b1f0c --yes")]
@@ -116,20 +118,6 @@ pub(super) struct OneArgs {
     id: String,
     #[command(flatten)]
     note: NoteArgs,
-}
-
-/// The key file of a command.
-#[derive(Debug, Args)]
-pub(super) struct KeyFileArgs {
-    /// File from which secrets are derived.
-    #[arg(
-        long,
-        env = "VITRINE_WEBHOOK_KEY_FILE",
-        value_name = "FILE",
-        value_hint = clap::ValueHint::AnyPath,
-        default_value = "vitrine-webhooks.key"
-    )]
-    webhook_key_file: std::path::PathBuf,
 }
 
 impl Webhooks {
@@ -168,7 +156,8 @@ impl Webhooks {
             } => rotate(store, one, overlap, &key_file.webhook_key_file),
             Self::Replay { one, since } => {
                 let endpoint = one.endpoint(store)?;
-                let position = position_of_revision(store, &endpoint.key, since)?;
+                let revision = since.find(store)?.revision;
+                let position = position_of_revision(store, &endpoint.key, &revision)?;
                 let change = EndpointChange::Replay(position);
                 one.change(store, &change, AuditAction::ReplayWebhook, "told again")
             }

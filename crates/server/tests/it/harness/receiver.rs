@@ -122,7 +122,7 @@ impl Delivery {
 
     /// Creates an endpoint of the key at an address.
     pub fn endpoint_at(&self, url: &str, options: &[&str]) -> Endpoint {
-        let prefix = self.key.rsplit_once('.').expect("a prefix").0;
+        let prefix = self.prefix();
         let create = ["webhooks", "create", "--json", "--url", url];
         let mut command = self
             .store
@@ -136,6 +136,11 @@ impl Delivery {
             id: member("id"),
             secret: member("secret"),
         }
+    }
+
+    /// Returns the prefix of the key.
+    pub fn prefix(&self) -> &str {
+        self.key.rsplit_once('.').expect("a prefix").0
     }
 
     /// Options of whoever creates endpoints or delivers.

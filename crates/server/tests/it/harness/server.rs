@@ -52,7 +52,9 @@ impl Server {
         };
         let none = server.address;
         let listens = |said: &str| {
-            if said.contains("delivering to webhook endpoints") {
+            if said.contains("delivering to webhook endpoints")
+                || said.contains("waiting for overrides to begin or end")
+            {
                 return Some(none);
             }
             let rest = said.split_once("listening on ")?.1;

@@ -23,10 +23,13 @@ const CHECKING: &str = "checking the store";
 /// Schema since which there are webhook endpoints.
 const WEBHOOKS: u32 = 6;
 
+/// Schema since which there are overrides.
+const OVERRIDES: u32 = 7;
+
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     integrity,
     references,
     state,
@@ -34,6 +37,7 @@ const PARTS: [Part; 14] = [
     api_keys,
     assortments,
     webhooks,
+    overrides,
     audit_log,
     products::spans,
     products::versions,
@@ -209,6 +213,25 @@ fn assortments(transaction: &Transaction<'_>, found: &mut Findings) -> Result<()
             Ok(())
         },
     )
+}
+
+/// Checks overrides, and the bases of products.
+fn overrides(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    if schema(transaction)? < OVERRIDES {
+        return Ok(());
+    }
+    let sql = "select number, definition from catalog_override";
+    each_row(transaction, sql, |row| {
+        check::definition(found, row.get(0)?, &row.get::<_, String>(1)?);
+        Ok(())
+    })?;
+    let sql = "select code, from_revision, product, digest from base_version";
+    each_row(transaction, sql, |row| {
+        let (code, product): (String, String) = (row.get(0)?, row.get(2)?);
+        let digest: Vec<u8> = row.get(3)?;
+        check::base(found, (&code, row.get(1)?), &product, &digest);
+        Ok(())
+    })
 }
 
 /// Checks the endpoints of a backup; a store in use has them in a file of their own.

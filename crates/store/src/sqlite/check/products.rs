@@ -3,7 +3,7 @@
 use rusqlite::{Row, Transaction};
 use vitrine_model::content::TextName;
 
-use super::each_row;
+use super::{OVERRIDES, each_row, schema};
 use crate::StoreError;
 use crate::check::found::{
     Findings, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST, VERSION_SPAN,
@@ -159,9 +159,15 @@ pub(super) fn orphans(
     transaction: &Transaction<'_>,
     found: &mut Findings,
 ) -> Result<(), StoreError> {
-    let sql = "select lower(hex(digest)), length(markdown) from text where taken_down_at is null \
-               and digest not in (select digest from product_text)";
-    each_row(transaction, sql, |row| {
+    let bases = match schema(transaction)? >= OVERRIDES {
+        true => " and digest not in (select digest from base_text)",
+        false => "",
+    };
+    let sql = format!(
+        "select lower(hex(digest)), length(markdown) from text where taken_down_at is null \
+         and digest not in (select digest from product_text){bases}"
+    );
+    each_row(transaction, &sql, |row| {
         let bytes: i64 = row.get(1)?;
         let what = format!("is named by no product and takes {bytes} bytes");
         found.add(&TEXT_ORPHAN, format!("text {}", lossy(row, 0)?), what);

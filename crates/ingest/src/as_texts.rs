@@ -1,0 +1,25 @@
+//! Lists of values as JSON arrays of the texts that operators write.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serializer};
+
+pub(crate) fn serialize<T: fmt::Display, S: Serializer>(
+    values: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(ToString::to_string))
+}
+
+pub(crate) fn deserialize<'de, T: FromStr, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let value = |text: &String| {
+        let invalid = |_| D::Error::custom(format!("invalid value `{text}`"));
+        text.parse().map_err(invalid)
+    };
+    texts.iter().map(value).collect()
+}

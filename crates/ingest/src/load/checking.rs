@@ -1,0 +1,179 @@
+//! Checks of records on all cores. Results come in the order in which the records were read.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+
+use super::check::{self, Checked};
+use super::read::Record;
+use super::report::Finding;
+
+/// Maximum number of records that are handed over together.
+const MAX_BATCH_RECORDS: usize = 64;
+
+/// Maximum length of what is handed over together, in bytes. A longer record is checked by itself: read into memory it may take
+/// many times its length.
+const MAX_BATCH_BYTES: usize = 256 << 10;
+
+/// A record with the result of its check.
+pub(super) struct Outcome {
+    pub(super) record: Record,
+    /// Code of the product, if it can be read, valid or not.
+    pub(super) code: Option<String>,
+    /// True if it has no faults.
+    pub(super) is_valid: bool,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Outcome {
+    /// Checks a record.
+    pub(super) fn of(record: Record) -> Self {
+        let mut findings = Vec::new();
+        let Checked {
+            code,
+            record: checked,
+        } = check::check(&record, &mut findings);
+        Self {
+            record,
+            code,
+            is_valid: checked.is_some(),
+            findings,
+        }
+    }
+}
+
+/// Records to check, and the place for their outcomes.
+struct Job {
+    records: Vec<Record>,
+    outcomes: mpsc::SyncSender<Vec<Outcome>>,
+}
+
+/// Threads that check records. They end when this is dropped.
+pub(super) struct Checkers {
+    jobs: mpsc::Sender<Job>,
+    threads: usize,
+    batch: Vec<Record>,
+    batch_bytes: usize,
+    /// Outcomes to come, in the order of their records.
+    coming: VecDeque<mpsc::Receiver<Vec<Outcome>>>,
+}
+
+impl Checkers {
+    pub(super) fn start() -> Self {
+        let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let (jobs, waiting) = mpsc::channel::<Job>();
+        let waiting = Arc::new(Mutex::new(waiting));
+        for _ in 0..threads {
+            let waiting = Arc::clone(&waiting);
+            thread::spawn(move || {
+                loop {
+                    let job = waiting
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .recv();
+                    let Ok(Job { records, outcomes }) = job else {
+                        break;
+                    };
+                    // Nobody waits for it after a failure.
+                    let _ = outcomes.send(records.into_iter().map(Outcome::of).collect());
+                }
+            });
+        }
+        Self {
+            jobs,
+            threads,
+            batch: Vec::new(),
+            batch_bytes: 0,
+            coming: VecDeque::new(),
+        }
+    }
+
+    /// Adds a record. Returns outcomes that are due: of earlier records, or of none.
+    pub(super) fn push(&mut self, record: Record) -> Vec<Outcome> {
+        if record.json.len() > MAX_BATCH_BYTES {
+            let mut outcomes = self.finish();
+            outcomes.push(Outcome::of(record));
+            return outcomes;
+        }
+        self.batch_bytes += record.json.len();
+        self.batch.push(record);
+        if self.batch.len() == MAX_BATCH_RECORDS || self.batch_bytes > MAX_BATCH_BYTES {
+            self.hand_over();
+        }
+        match self.coming.len() > self.threads + 1 {
+            true => self.next(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Returns the outcomes of all records that were added.
+    pub(super) fn finish(&mut self) -> Vec<Outcome> {
+        self.hand_over();
+        let mut outcomes = Vec::new();
+        while !self.coming.is_empty() {
+            outcomes.extend(self.next());
+        }
+        outcomes
+    }
+
+    fn hand_over(&mut self) {
+        self.batch_bytes = 0;
+        if self.batch.is_empty() {
+            return;
+        }
+        let (outcomes, coming) = mpsc::sync_channel(1);
+        let records = std::mem::take(&mut self.batch);
+        let job = Job { records, outcomes };
+        match self.jobs.send(job) {
+            Ok(()) => self.coming.push_back(coming),
+            // All threads panicked.
+            Err(mpsc::SendError(_)) => panic!("a check panicked"),
+        }
+    }
+
+    fn next(&mut self) -> Vec<Outcome> {
+        let Some(next) = self.coming.pop_front() else {
+            return Vec::new();
+        };
+        match next.recv() {
+            Ok(outcomes) => outcomes,
+            Err(mpsc::RecvError) => panic!("a check panicked"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::report::Place;
+
+    #[test]
+    fn outcomes_come_in_the_order_of_records() {
+        let json = |number: usize| match number % 500 {
+            // By itself, since it is long.
+            250 => format!(
+                "{{\"code\": \"P{number}\", \"name\": \"{}\"}}",
+                "x".repeat(MAX_BATCH_BYTES)
+            ),
+            _ => format!("{{\"code\": \"P{number}\"}}"),
+        };
+        let records = 2_000;
+        let mut checkers = Checkers::start();
+        let mut outcomes = Vec::new();
+        for number in 0..records {
+            outcomes.extend(checkers.push(Record::new(Place::file("a"), json(number))));
+        }
+        outcomes.extend(checkers.finish());
+        assert!(checkers.finish().is_empty());
+        assert_eq!(outcomes.len(), records);
+        for (number, outcome) in outcomes.iter().enumerate() {
+            let expected = Outcome::of(Record::new(Place::file("a"), json(number)));
+            assert_eq!(outcome.code, Some(format!("P{number}")));
+            assert_eq!(
+                (outcome.is_valid, &outcome.findings),
+                (false, &expected.findings)
+            );
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A publish of bases: what it puts is what loads bring, and the store gets the effective products with their bases beside
+//! them. So loads, mirrors and rollbacks needn't know of overrides.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::revision::Revision;
+use vitrine_store::overrides::StorePublication;
+use vitrine_store::record::{
+    FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
+};
+use vitrine_store::{Ineffective, Publication, Store, StoreError};
+
+use super::Override;
+use super::effect::{Effect, changed_fields, effect};
+
+/// Number of products that are put together.
+const BATCH: usize = 500;
+
+/// Begins a publish of bases.
+///
+/// # Errors
+///
+/// As [`Store::publish`], or if an override is damaged.
+pub fn publish(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreError> {
+    let mut inner = store.publish()?;
+    let mut active = Override::read_all(inner.open_overrides()?)?;
+    active.retain(Override::is_active);
+    let overridden = inner.overridden()?;
+    let hidden = overridden.iter().filter(|product| product.is_hidden);
+    Ok(Box::new(BasePublication {
+        hidden_before: hidden.count() as u64,
+        overridden: overridden.into_iter().map(|one| one.code).collect(),
+        bases: HashMap::new(),
+        seen: HashSet::new(),
+        ineffective: BTreeMap::new(),
+        store,
+        inner,
+        active,
+    }))
+}
+
+/// Puts the base of a revision, and retires all else: with the overrides of now, that is the catalog after a rollback. Returns
+/// whether the revision exists.
+///
+/// # Errors
+///
+/// If the store can't be read or written, or the revision was pruned ([`StoreError::Pruned`]).
+pub fn restore(
+    store: &dyn Store,
+    publication: &mut dyn Publication,
+    number: u64,
+) -> Result<bool, StoreError> {
+    let mut put = |few: &mut Vec<StoredProduct>| {
+        let codes: Vec<&ProductCode> = few.iter().map(|product| &product.code).collect();
+        publication.prefetch(&codes)?;
+        few.drain(..)
+            .try_for_each(|product| publication.put(&product).map(drop))
+    };
+    let (mut few, mut failure) = (Vec::new(), None);
+    // Outside of the publish's transaction: a revision never changes.
+    let found = store.read_base(Moment::Revision(number), &mut |base| {
+        few.push(base);
+        match few.len() < BATCH {
+            true => Ok(()),
+            false => put(&mut few).map_err(|error| {
+                failure = Some(error);
+                "stopped".into()
+            }),
+        }
+    });
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let is_there = found?.is_some();
+    if is_there {
+        put(&mut few)?;
+        publication.retire_others()?;
+    }
+    Ok(is_there)
+}
+
+/// A publish of bases in progress.
+struct BasePublication<'s> {
+    store: &'s dyn Store,
+    inner: Box<dyn StorePublication + 's>,
+    /// Active overrides, in the order of their numbers.
+    active: Vec<Override>,
+    hidden_before: u64,
+    /// Products with a base beside them, as this publish leaves them.
+    overridden: HashSet<ProductCode>,
+    /// Bases of products that were announced.
+    bases: HashMap<ProductCode, StoredProduct>,
+    /// Overridden products that were put or kept.
+    seen: HashSet<ProductCode>,
+    /// Changes that overrides hide.
+    ineffective: BTreeMap<u64, u64>,
+}
+
+impl BasePublication<'_> {
+    /// Returns the base beside a product, from before this publish.
+    fn base(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
+        if !self.overridden.contains(code) {
+            return Ok(None);
+        }
+        match self.bases.get(code) {
+            Some(base) => Ok(Some(base.clone())),
+            None => Ok(self.inner.bases(&[code])?.pop()),
+        }
+    }
+
+    /// Counts the changes of a base that clients don't see.
+    fn count_ineffective(
+        &mut self,
+        before: Option<&StoredProduct>,
+        base: &StoredProduct,
+        effect: &Effect,
+    ) -> anyhow::Result<()> {
+        for field in changed_fields(before, base)? {
+            let hiding = effect.fields.get("visible");
+            if let Some(number) = hiding.or_else(|| effect.fields.get(field)) {
+                *self.ineffective.entry(*number).or_default() += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Publication for BasePublication<'_> {
+    fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
+        match self.base(code)? {
+            Some(base) => Ok(Some(base)),
+            None => self.inner.live(code),
+        }
+    }
+
+    fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        let overridden: Vec<&ProductCode> = (codes.iter().copied())
+            .filter(|code| self.overridden.contains(*code))
+            .collect();
+        let bases = self.inner.bases(&overridden)?;
+        self.bases = (bases.into_iter())
+            .map(|base| (base.code.clone(), base))
+            .collect();
+        self.inner.prefetch(codes)
+    }
+
+    fn put_text(
+        &mut self,
+        digest: &TextDigest,
+        markdown: &PackedMarkdown,
+    ) -> Result<(), StoreError> {
+        self.inner.put_text(digest, markdown)
+    }
+
+    fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
+        self.inner.put_fetched(fetched)
+    }
+
+    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
+        let damaged = |error: anyhow::Error| StoreError::Damaged(format!("{error:#}"));
+        let effect = effect(product, &self.active).map_err(damaged)?;
+        if effect.is_none() && !self.overridden.contains(&product.code) {
+            return self.inner.put(product);
+        }
+        let before = self.live(&product.code)?;
+        let outcome = match &before {
+            None => PutOutcome::Created,
+            Some(before) if before == product => PutOutcome::Unchanged,
+            Some(_) => PutOutcome::Changed,
+        };
+        let Some(effect) = effect else {
+            self.overridden.remove(&product.code);
+            self.inner.end_base(&product.code)?;
+            self.inner.put(product)?;
+            return Ok(outcome);
+        };
+        if !self.seen.insert(product.code.clone()) {
+            return Err(vitrine_store::DUPLICATE_PRODUCT);
+        }
+        if outcome != PutOutcome::Unchanged {
+            self.count_ineffective(before.as_ref(), product, &effect)
+                .map_err(damaged)?;
+        }
+        if self.overridden.insert(product.code.clone()) || outcome != PutOutcome::Unchanged {
+            self.inner.put_base(product)?;
+        }
+        match &effect.product {
+            Some(effective) => self.inner.put(effective).map(drop)?,
+            None => self.inner.retire(&product.code).map(drop)?,
+        }
+        Ok(outcome)
+    }
+
+    fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
+        let was_overridden = self.overridden.remove(code);
+        if was_overridden {
+            self.inner.end_base(code)?;
+        }
+        Ok(self.inner.retire(code)? || was_overridden)
+    }
+
+    fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
+        let is_overridden = self.overridden.contains(code);
+        if is_overridden {
+            self.seen.insert(code.clone());
+        }
+        Ok(self.inner.keep(code)? || is_overridden)
+    }
+
+    fn live_before(&self) -> u64 {
+        self.inner.live_before() + self.hidden_before
+    }
+
+    fn read_live_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+        if self.overridden.is_empty() && self.active.is_empty() {
+            return self.inner.read_live_before(visit);
+        }
+        // Not within this transaction, so as it was before.
+        self.store.read_base(Moment::Live, visit).map(drop)
+    }
+
+    fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {
+        let mut codes = self.inner.retire_others()?;
+        let others = self.overridden.difference(&self.seen).cloned();
+        for code in others.collect::<Vec<_>>() {
+            self.overridden.remove(&code);
+            self.inner.end_base(&code)?;
+            codes.push(code);
+        }
+        codes.sort_unstable();
+        codes.dedup();
+        Ok(codes)
+    }
+
+    fn ineffective(&self) -> Vec<Ineffective> {
+        let of = |(number, changes): (&u64, &u64)| Ineffective {
+            override_number: *number,
+            changes: *changes,
+        };
+        self.ineffective.iter().map(of).collect()
+    }
+
+    fn commit(
+        self: Box<Self>,
+        now: Timestamp,
+        note: &RevisionNote,
+    ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
+        self.inner.commit(now, note)
+    }
+}

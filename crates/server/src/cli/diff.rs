@@ -1,0 +1,168 @@
+//! `vitrine diff`: prints the differences between two revisions.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::json;
+use vitrine_ingest::load::plan::{Listing, Plan};
+use vitrine_ingest::load::report::counts_json;
+use vitrine_ingest::overrides::count_effects;
+use vitrine_ingest::selection::{CodePattern, Selection};
+use vitrine_ingest::text_difference::text_differences;
+use vitrine_model::code::ProductCode;
+use vitrine_store::record::{Moment, StoredProduct};
+use vitrine_store::{IfMissing, Store};
+
+use super::history::NOTHING_LOADED;
+use super::layer_args::LayerArgs;
+use super::revision_arg::{RevisionArg, moment};
+use super::{Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json};
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine diff 12
+  vitrine diff 11 12 --json
+  vitrine diff --at 2026-12-01 --stat
+  vitrine diff 11 12 --code 'BRIARWICK-*' --texts
+  vitrine diff 2h --field is_orderable --field discount_multiplier";
+
+/// Show the differences between two revisions, or between one and the live one.
+///
+/// First the fields that differ with the number of products, then the products. A revision is named by its number, or by a time
+/// at which it was live: a date, a time, or how long ago (2h).
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Diff {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// Only count: the fields that differ, and the products.
+    #[arg(long, conflicts_with_all = ["all", "texts"])]
+    stat: bool,
+    /// Only products with this code or pattern, such as 'BRIARWICK-*'. Give it once for each.
+    #[arg(long = "code", value_name = "CODE|PATTERN")]
+    codes: Vec<CodePattern>,
+    /// Only changes of this field: its name, or its JSON pointer such as /gift_card/denominations. Give it once for each.
+    #[arg(long = "field", value_name = "FIELD")]
+    fields: Vec<String>,
+    #[command(flatten)]
+    layer: LayerArgs,
+    /// Show changed texts line by line.
+    #[arg(long)]
+    texts: bool,
+    /// Compare with what was live at this time; the same as FROM.
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    at: Option<RevisionArg>,
+    /// The older revision.
+    #[arg(value_name = "FROM", required_unless_present = "at")]
+    from: Option<RevisionArg>,
+    /// The newer revision; by default what is live.
+    #[arg(value_name = "TO")]
+    to: Option<RevisionArg>,
+}
+
+impl Diff {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let store = store.open(IfMissing::Refuse)?;
+        let from = moment(&*store, self.from.or(self.at))?;
+        let to = moment(&*store, self.to)?;
+        let mut before = self.products(&*store, from)?;
+        let after = self.products(&*store, to)?;
+        let mut plan = Plan::default();
+        let mut texts = HashMap::new();
+        for (code, product) in &after {
+            let old = before.remove(code);
+            plan.compare(old.as_ref(), product);
+            if let Some(old) = old.filter(|_| self.texts) {
+                let differences = text_differences(&*store, &old, product)?;
+                texts.insert(code.to_string(), differences);
+            }
+        }
+        before.keys().for_each(|code| plan.retire(code));
+        for product in &mut plan.changed {
+            product.texts = texts.remove(&product.code).unwrap_or_default();
+        }
+        let differing = plan.changed.len();
+        if !self.fields.is_empty() {
+            plan.retain_fields(|pointer| self.fields.iter().any(|field| is_of(pointer, field)));
+        }
+        let effects = match to {
+            Moment::Live if !self.layer.is_base() => self.effects(&*store)?,
+            _ => BTreeMap::new(),
+        };
+        if self.output.json {
+            let mut json = serde_json::to_value(&plan)?;
+            if self.stat {
+                let by_field = json["by_field"].take();
+                json = json!({"by_field": by_field, "counts": counts_json(&plan.counts())});
+            }
+            if !effects.is_empty() {
+                json["overrides"] = json!(effects);
+            }
+            print_json(&json)?;
+            return Ok(Outcome::Done);
+        }
+        let listing = match self.stat {
+            true => Listing::Counts,
+            false => output::stdout().listing(self.plan.all),
+        };
+        let mut told = plan.to_text(listing);
+        if !self.fields.is_empty() {
+            let shown = plan.changed.len();
+            told += &format!(
+                "--field: {shown} of {differing} changed products; created and retired ones aren't shown\n"
+            );
+        }
+        for (number, fields) in effects {
+            let fields = fields
+                .iter()
+                .map(|(field, products)| format!("{field} of {products}"));
+            let fields = fields.collect::<Vec<_>>().join(", ");
+            told += &format!("override {number} sets values of live products: {fields}\n");
+        }
+        print(&told)?;
+        Ok(Outcome::Done)
+    }
+
+    /// Counts the products of which overrides set values now.
+    fn effects(&self, store: &dyn Store) -> anyhow::Result<BTreeMap<u64, BTreeMap<&str, u64>>> {
+        let selection = self.selection();
+        count_effects(store, &|base| selection.contains(base))
+    }
+
+    fn selection(&self) -> Selection {
+        Selection {
+            codes: self.codes.clone(),
+            ..Selection::default()
+        }
+    }
+
+    fn products(
+        &self,
+        store: &dyn Store,
+        moment: Moment,
+    ) -> anyhow::Result<BTreeMap<ProductCode, StoredProduct>> {
+        let selection = self.selection();
+        let mut products = BTreeMap::new();
+        let revision = self.layer.read(store, moment, &mut |product| {
+            if selection.contains(&product)? {
+                products.insert(product.code.clone(), product);
+            }
+            Ok(())
+        })?;
+        revision.context(NOTHING_LOADED)?;
+        Ok(products)
+    }
+}
+
+/// Returns true if a JSON pointer is that of a field, or of a part of it. A field is a pointer, or a name at any depth.
+fn is_of(pointer: &str, field: &str) -> bool {
+    match field.strip_prefix('/') {
+        Some(_) => pointer
+            .strip_prefix(field)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+        None => pointer.split('/').any(|name| name == field),
+    }
+}

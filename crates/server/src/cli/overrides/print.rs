@@ -1,0 +1,255 @@
+//! Overrides, and what a change of them does, for people and for programs.
+
+use std::fmt::{self, Write as _};
+
+use comfy_table::{Table, presets};
+use serde_json::{Value, json};
+use vitrine_ingest::escape::single_line;
+use vitrine_ingest::load::apply::Intent;
+use vitrine_ingest::load::plan::Listing;
+use vitrine_ingest::load::report::{counts_json, revision_json, shown};
+use vitrine_ingest::overrides::change::Changed;
+use vitrine_ingest::overrides::instants::AppliedInstant;
+use vitrine_ingest::overrides::{Definition, Override};
+
+use crate::cli::load::print_by_outcome;
+use crate::cli::time::to_second;
+use crate::cli::{Outcome, OutputArgs, PlanArgs, print_json};
+
+/// Prints what a change did, or would do: to standard error if it was refused.
+pub(super) fn print_changed(
+    changed: &Changed,
+    intent: Intent,
+    output_args: OutputArgs,
+    plan: PlanArgs,
+) -> anyhow::Result<Outcome> {
+    let outcome = match changed.exceeded.is_empty() {
+        true => Outcome::Done,
+        false => Outcome::Refused,
+    };
+    if output_args.json {
+        print_json(&changed_json(changed, intent))?;
+        return Ok(outcome);
+    }
+    print_by_outcome(outcome, plan, |listing| {
+        let mut told = String::new();
+        // Writing to a string can't fail.
+        let _ = write_changed(&mut told, changed, intent, listing);
+        told
+    })?;
+    Ok(outcome)
+}
+
+fn changed_json(changed: &Changed, intent: Intent) -> Value {
+    let is_applied = intent == Intent::Apply && changed.exceeded.is_empty();
+    let overlapping = changed.overlapping.iter();
+    let overlapping: Vec<Value> = overlapping
+        .map(|(number, products)| json!({"override": number, "products": products}))
+        .collect();
+    json!({
+        "applied": is_applied,
+        "made": changed.made.as_ref().map(override_json),
+        "ended": changed.ended.iter().map(override_json).collect::<Vec<_>>(),
+        "selected": changed.selected,
+        "missing": changed.missing,
+        "overlapping": overlapping,
+        "counts": counts_json(&changed.plan.counts()),
+        "plan": changed.plan,
+        "guard": changed.exceeded,
+        "instants": changed.instants.iter().map(instant_json).collect::<Vec<_>>(),
+        "revision": changed.revision.as_ref().map(revision_json),
+    })
+}
+
+/// Returns an instant that was applied, for programs.
+pub(in crate::cli) fn instant_json(applied: &AppliedInstant) -> Value {
+    json!({
+        "at": applied.at,
+        "begun": applied.begun,
+        "ended": applied.ended,
+        "exceeded": applied.exceeded,
+        "revision": applied.revision.as_ref().map(|revision| revision.number),
+    })
+}
+
+/// Writes what a change did, or would do.
+pub(super) fn write_changed(
+    out: &mut String,
+    changed: &Changed,
+    intent: Intent,
+    listing: Listing,
+) -> fmt::Result {
+    for instant in &changed.instants {
+        for (does, numbers) in [("began", &instant.begun), ("ended", &instant.ended)] {
+            for number in numbers {
+                writeln!(
+                    out,
+                    "override {number} {does} before this; it was due at {}",
+                    instant.at
+                )?;
+            }
+        }
+        for exceeded in &instant.exceeded {
+            writeln!(
+                out,
+                "warning: that exceeded a limit that loads have: {exceeded}"
+            )?;
+        }
+    }
+    for exceeded in &changed.exceeded {
+        writeln!(out, "{exceeded}")?;
+    }
+    for code in &changed.missing {
+        writeln!(out, "warning: there is no product {}", single_line(code))?;
+    }
+    for (number, products) in &changed.overlapping {
+        writeln!(
+            out,
+            "warning: override {number} sets the same fields of {products} of these products; the later one takes precedence"
+        )?;
+    }
+    changed.plan.write_text(out, listing)?;
+    let is_applied = intent == Intent::Apply && changed.exceeded.is_empty();
+    for one in changed.made.iter().chain(&changed.ended) {
+        write_override(out, one, is_applied)?;
+    }
+    let selected = changed.selected;
+    match (&changed.revision, is_applied) {
+        (Some(revision), _) => {
+            writeln!(
+                out,
+                "revision {}: {}",
+                revision.number,
+                changed.plan.counts()
+            )
+        }
+        (None, true) => writeln!(
+            out,
+            "no change for clients now; products selected: {selected}"
+        ),
+        (None, false) if intent == Intent::Apply => writeln!(
+            out,
+            "refused by the guard, nothing was changed; this would be: {}",
+            changed.plan.counts()
+        ),
+        (None, false) => {
+            writeln!(
+                out,
+                "nothing was changed; this would be: {}",
+                changed.plan.counts()
+            )
+        }
+    }
+}
+
+fn write_override(out: &mut String, one: &Override, is_applied: bool) -> fmt::Result {
+    let made = &one.stored.made;
+    let number = match one.number {
+        0 => "new override".to_owned(),
+        number => format!("override {number}"),
+    };
+    let from = to_second(made.from);
+    let until = match made.until {
+        Some(until) => format!("until {}", to_second(until)),
+        None => "until it is ended".to_owned(),
+    };
+    write!(
+        out,
+        "{number}: {} of {}, from {from} {until}",
+        single_line(&one.definition.values_text()),
+        selection_text(&one.definition)
+    )?;
+    match (one.number, is_applied) {
+        (1.., true) if one.stored.made.until.is_none() => {
+            writeln!(out, "; `vitrine overrides end {}` ends it", one.number)
+        }
+        _ => writeln!(out),
+    }
+}
+
+/// Returns a selection for people.
+pub(super) fn selection_text(definition: &Definition) -> String {
+    if let Some(frozen) = &definition.frozen {
+        return format!("{} products that matched then", frozen.len());
+    }
+    let selection = &definition.selection;
+    let list = |values: Vec<String>| values.join(" or ");
+    let texts = |values: &[String]| list(values.to_vec());
+    let codes = list(selection.codes.iter().map(ToString::to_string).collect());
+    let countries = list(
+        selection
+            .countries
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    );
+    let parts = [
+        ("", codes),
+        ("country ", countries),
+        ("category ", texts(&selection.categories)),
+        ("currency ", texts(&selection.currencies)),
+        ("payout type ", texts(&selection.payout_types)),
+        ("state ", texts(&selection.states)),
+        ("name ", selection.name.clone().unwrap_or_default()),
+        (
+            "",
+            match selection.is_orderable {
+                Some(true) => "orderable".to_owned(),
+                Some(false) => "not orderable".to_owned(),
+                None => String::new(),
+            },
+        ),
+    ];
+    let parts = parts.iter().filter(|(_, values)| !values.is_empty());
+    let parts: Vec<String> = parts
+        .map(|(name, values)| format!("{name}{values}"))
+        .collect();
+    single_line(&parts.join(", ")).into_owned()
+}
+
+/// Returns an override for programs.
+pub(super) fn override_json(one: &Override) -> Value {
+    let made = &one.stored.made;
+    let ended = one.stored.ended.as_ref();
+    json!({
+        "number": one.number,
+        "status": made.status.as_str(),
+        "definition": one.definition,
+        "from": made.from,
+        "until": made.until,
+        "created_at": made.created_at,
+        "created_by": made.created_by,
+        "note": made.note,
+        "ended_at": ended.map(|end| end.at),
+        "ended_by": ended.and_then(|end| end.by.as_ref()),
+        "end_note": ended.and_then(|end| end.note.as_ref()),
+    })
+}
+
+/// Returns a table of overrides.
+pub(super) fn table(overrides: &[Override]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "OVERRIDE", "STATUS", "FROM", "UNTIL", "PRODUCTS", "VALUES", "BY", "NOTE",
+    ]);
+    for one in overrides {
+        let made = &one.stored.made;
+        let until = match (&one.stored.ended, made.until) {
+            (Some(end), _) => to_second(end.at).to_string(),
+            (None, Some(until)) => to_second(until).to_string(),
+            (None, None) => "-".to_owned(),
+        };
+        table.add_row([
+            one.number.to_string(),
+            made.status.as_str().to_owned(),
+            to_second(made.from).to_string(),
+            until,
+            selection_text(&one.definition),
+            single_line(&one.definition.values_text()).into_owned(),
+            single_line(&made.created_by).into_owned(),
+            single_line(&shown(made.note.as_deref().unwrap_or_default())).into_owned(),
+        ]);
+    }
+    format!("{}\n", table.trim_fmt())
+}

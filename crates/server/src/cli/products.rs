@@ -1,0 +1,134 @@
+//! `vitrine products`: lists products of the store.
+
+use std::collections::HashSet;
+use std::io::{BufWriter, Write};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use vitrine_client::{Json, Product};
+use vitrine_ingest::selection::Selection;
+use vitrine_store::record::{Moment, StoredProduct};
+use vitrine_store::{IfMissing, Store};
+
+use super::export::{RecordFormat, RecordWriter};
+use super::history::NOTHING_LOADED;
+use super::layer_args::LayerArgs;
+use super::list::ProductTable;
+use super::remote::ReaderArgs;
+use super::revision_arg::{RevisionArg, moment};
+use super::selection_args::SelectionArgs;
+use super::{CAN_NOT_WRITE, Outcome, StoreArgs, output, written};
+
+const EXAMPLES: &str = "\
+Examples:
+  vitrine products --country SE --orderable
+  vitrine products 'BRIARWICK-*' --at 2026-12-01
+  vitrine products --category fashion --currency EUR --format csv > fashion.csv
+  vitrine products --state TEMPORARILY_DISABLED --format ndjson";
+
+/// List products of the store, by code.
+///
+/// Values of one option are alternatives, options narrow each other. NDJSON, JSON and CSV are records that load again, as those of
+/// `vitrine export`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Products {
+    /// List the products of this revision, or of the one that was live at this time.
+    #[arg(long, value_name = "REVISION|TIME")]
+    at: Option<RevisionArg>,
+    /// Output format. By default a table on a terminal, and NDJSON elsewhere.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ProductsFormat>,
+    #[command(flatten)]
+    layer: LayerArgs,
+    #[command(flatten)]
+    reader: ReaderArgs,
+    // The last, since its heading holds for what follows.
+    #[command(flatten)]
+    selection: SelectionArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProductsFormat {
+    /// For people.
+    Table,
+    /// One record a line.
+    Ndjson,
+    /// An array of records.
+    Json,
+    /// A table for spreadsheets.
+    Csv,
+}
+
+impl Products {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let by_default = match output::stdout().is_terminal() {
+            true => ProductsFormat::Table,
+            false => ProductsFormat::Ndjson,
+        };
+        let format = self.format.unwrap_or(by_default);
+        let reader = self.reader.of(format == ProductsFormat::Csv);
+        let store = store.open(IfMissing::Refuse)?;
+        let moment = moment(&*store, self.at)?;
+        let selection = self.selection.selection();
+        let source = (self.layer, moment);
+        let out = BufWriter::new(output::stdout());
+        let format = match format {
+            ProductsFormat::Table => return written(table(&*store, source, &selection, out)),
+            ProductsFormat::Ndjson => RecordFormat::Ndjson,
+            ProductsFormat::Json => RecordFormat::Json,
+            ProductsFormat::Csv => RecordFormat::Csv,
+        };
+        let mut records = RecordWriter::new(format, reader, out);
+        written(
+            each(&*store, source, &selection, |product| {
+                records.write(&*store, &product)
+            })
+            .and_then(|()| records.finish()),
+        )
+    }
+}
+
+fn table(
+    store: &dyn Store,
+    source: (LayerArgs, Moment),
+    selection: &Selection,
+    mut out: impl Write,
+) -> anyhow::Result<()> {
+    let mut table = ProductTable::new();
+    each(store, source, selection, |product| {
+        // As clients see it: a document is a product of the API.
+        let document: Json = serde_json::from_str(&product.document)?;
+        let product: Product = (document.parse())
+            .with_context(|| format!("the product {} is damaged", product.code))?;
+        table.add(&product);
+        Ok(())
+    })?;
+    writeln!(out, "{}", table.to_text()).context(CAN_NOT_WRITE)?;
+    out.flush().context(CAN_NOT_WRITE)
+}
+
+/// Calls `take` for each selected product, in ascending order of codes. Codes that are named and not found are reported on
+/// standard error.
+fn each(
+    store: &dyn Store,
+    (layer, moment): (LayerArgs, Moment),
+    selection: &Selection,
+    mut take: impl FnMut(StoredProduct) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut missing: HashSet<&str> = selection.named_codes().collect();
+    let revision = layer.read(store, moment, &mut |product| {
+        missing.remove(product.code.as_str());
+        match selection.contains(&product)? {
+            true => take(product),
+            false => Ok(()),
+        }
+    })?;
+    revision.context(NOTHING_LOADED)?;
+    let mut missing: Vec<&str> = missing.into_iter().collect();
+    missing.sort_unstable();
+    for code in missing {
+        writeln!(output::stderr(), "vitrine: there is no product {code}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Selections of the store's products, on command lines.
+
+use clap::Args;
+use vitrine_ingest::selection::{CodePattern, Selection};
+use vitrine_model::geo::Country;
+use vitrine_model::money::Currency;
+use vitrine_model::product::{PayoutTypeName, State};
+
+/// Selection of products. Values of one option are alternatives, options narrow each other.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Selection")]
+pub(super) struct SelectionArgs {
+    /// Only products with this code or pattern, such as 'BRIARWICK-*'.
+    #[arg(value_name = "CODE|PATTERN")]
+    codes: Vec<CodePattern>,
+    #[command(flatten)]
+    fields: FieldArgs,
+}
+
+/// The part of a selection that isn't about codes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Selection")]
+pub(super) struct FieldArgs {
+    /// Only products for this country (ISO 3166-1 alpha-2). Give it once for each country.
+    #[arg(long = "country", value_name = "CODE")]
+    countries: Vec<Country>,
+    /// Only products of this category. Give it once for each category.
+    #[arg(long = "category", value_name = "NAME")]
+    categories: Vec<String>,
+    /// Only products in this currency (ISO 4217). Give it once for each currency.
+    #[arg(long = "currency", value_name = "CODE")]
+    currencies: Vec<Currency>,
+    /// Only products of this payout type, such as `gift_card`. Give it once for each payout type.
+    #[arg(long = "payout-type", value_name = "NAME")]
+    payout_types: Vec<PayoutTypeName>,
+    /// Only products in this state, such as `LIVE`. Give it once for each state.
+    #[arg(long = "state", value_name = "STATE")]
+    states: Vec<State>,
+    /// Only products with this in their name, in any case.
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// Only products that can be ordered.
+    #[arg(long, conflicts_with = "not_orderable")]
+    orderable: bool,
+    /// Only products that can't be ordered.
+    #[arg(long)]
+    not_orderable: bool,
+}
+
+impl SelectionArgs {
+    /// Returns the selection.
+    pub(super) fn selection(&self) -> Selection {
+        self.fields.selection(self.codes.clone())
+    }
+}
+
+impl FieldArgs {
+    /// Returns the selection, with these codes and patterns.
+    pub(super) fn selection(&self, codes: Vec<CodePattern>) -> Selection {
+        let texts = |values: Vec<&str>| values.into_iter().map(str::to_owned).collect();
+        Selection {
+            codes,
+            countries: self.countries.clone(),
+            categories: self.categories.clone(),
+            currencies: texts(self.currencies.iter().map(Currency::as_str).collect()),
+            payout_types: texts(
+                self.payout_types
+                    .iter()
+                    .map(PayoutTypeName::as_str)
+                    .collect(),
+            ),
+            states: texts(self.states.iter().map(|state| state.as_str()).collect()),
+            name: self.name.clone(),
+            is_orderable: match (self.orderable, self.not_orderable) {
+                (true, _) => Some(true),
+                (false, true) => Some(false),
+                (false, false) => None,
+            },
+        }
+    }
+}

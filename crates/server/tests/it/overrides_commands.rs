@@ -1,0 +1,170 @@
+//! Commands that make and end overrides: what they refuse, warn of and ask.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Store, gift_card, text, wait_for};
+use crate::terminal::at_terminal;
+
+const SHOE: &str = "BRIARWICK-GB";
+
+/// A command that must be refused with this exit code; returns what it says.
+pub fn refused(store: &Store, code: i32, arguments: &[&str]) -> String {
+    let output = store.run(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    said
+}
+
+#[test]
+fn guard_holds_for_overrides() {
+    let store = Store::sample();
+    let said = refused(&store, 3, &["disable", "*"]);
+    assert!(said.contains("not-orderable"), "{said}");
+    assert!(
+        said.contains("refused by the guard, nothing was changed"),
+        "{said}"
+    );
+    assert_eq!(store.json(&["overrides", "list", "--json"]), json!([]));
+    assert_eq!(store.revisions(), 1);
+    let said = refused(&store, 3, &["hide", "*", "--from", "2h"]);
+    assert!(said.contains("retire"), "{said}");
+    store.ok(&["hide", "*", "--allow", "retire=100%"]);
+    assert_eq!(store.ok(&["export", "--effective"]), "");
+    store.ok(&["overrides", "end", "1"]);
+    assert_eq!(store.json(&["diff", "1", "--json"])["unchanged"], 72);
+}
+
+#[test]
+fn wrong_overrides_are_refused_with_the_remedy() {
+    let store = Store::sample();
+    for (code, arguments, expected) in [
+        (2, &["disable"][..], "no products are selected"),
+        (2, &["set", SHOE], "there is no FIELD=VALUE to set"),
+        (2, &["set", SHOE, "state=DEAD"], "TEMPORARILY_DISABLED"),
+        (2, &["set", SHOE, "visible=true"], "vitrine overrides end"),
+        (2, &["set", SHOE, "categories=food"], "`+=`"),
+        (
+            2,
+            &["hide", SHOE, "--until", "2026-12-01 09:00"],
+            "has no zone",
+        ),
+        (
+            2,
+            &["hide", SHOE, "--until", "2020-01-01T00:00:00Z"],
+            "is over",
+        ),
+        (
+            2,
+            &["hide", SHOE, "--until", "2027-03-28 02:30 Europe/Berlin"],
+            "2027-03-28T00:30:00Z or 2027-03-28T01:30:00Z",
+        ),
+        (
+            2,
+            &["hide", SHOE, "--from", "3h", "--until", "2h"],
+            "--until is not after the beginning",
+        ),
+        (
+            1,
+            &["overrides", "end", "7"],
+            "there is no override 7 that could be ended",
+        ),
+        (1, &["overrides", "show", "7"], "there is no override 7"),
+        (
+            1,
+            &["enable", SHOE],
+            "their state is the one that loads brought",
+        ),
+        (1, &["enable", "NONE"], "no live product is selected"),
+    ] {
+        let said = refused(&store, code, arguments);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+    assert_eq!(store.revisions(), 1);
+    let warned = store.ok(&["disable", "NONE", SHOE]);
+    assert!(
+        warned.contains("warning: there is no product NONE\n"),
+        "{warned}"
+    );
+    store.ok(&["overrides", "end", "1"]);
+    store.ok(&["disable", "BRIARWICK-*"]);
+    let said = refused(&store, 1, &["enable", SHOE]);
+    assert!(
+        said.contains("override 2 disables 1 other products as well, such as BRIARWICK-IE"),
+        "{said}"
+    );
+}
+
+#[test]
+fn later_override_takes_precedence_and_is_warned_of() {
+    let store = Store::of(&[gift_card("A"), gift_card("B")]);
+    store.ok(&["set", "A", "discount_multiplier=0.01"]);
+    let second = store.ok(&["set", "*", "discount_multiplier=0.02"]);
+    assert!(
+        second.contains("warning: override 1 sets the same fields of 1 of these products"),
+        "{second}"
+    );
+    let discount = |code| {
+        let product: Value = serde_json::from_str(&store.ok(&["show", code])).unwrap();
+        product["discount_multiplier"].clone()
+    };
+    assert_eq!(
+        (discount("A"), discount("B")),
+        (json!("0.02"), json!("0.02"))
+    );
+    store.ok(&["overrides", "end", "2"]);
+    assert_eq!(
+        (discount("A"), discount("B")),
+        (json!("0.01"), json!("0.05"))
+    );
+    let shown = store.ok(&["overrides", "show", "1"]);
+    assert!(
+        shown.contains("live products selected: 1, of which it changes 1\n~ A\n"),
+        "{shown}"
+    );
+    let history = store.json(&["overrides", "history", "--json"]);
+    assert_eq!(history[0]["status"], "ended");
+    assert_eq!(history[1]["status"], "active");
+}
+
+#[test]
+fn overrides_are_shown_and_confirmed_on_a_terminal() {
+    let store = Store::sample();
+    let disable = format!("disable {SHOE} --until 2h");
+    let Some((code, seen)) = at_terminal(&store, &disable, "no\n") else {
+        return;
+    };
+    assert_eq!(code, 1, "{seen}");
+    for expected in [
+        "/state: \"LIVE\" → \"TEMPORARILY_DISABLED\"",
+        "this goes live. Type `yes` to continue",
+        "not confirmed; nothing was changed",
+    ] {
+        assert!(seen.contains(expected), "{seen}");
+    }
+    assert_eq!(store.json(&["overrides", "history", "--json"]), json!([]));
+    let (code, seen) = at_terminal(&store, &disable, "yes\n").expect("as before");
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("revision 2: 0 created, 1 changed"), "{seen}");
+    let (code, _) = at_terminal(&store, &format!("enable {SHOE} --yes"), "").expect("as before");
+    assert_eq!((code, store.revisions()), (0, 3));
+}
+
+/// Nobody applied it meanwhile: there is no server, and no `tick`.
+#[test]
+fn what_was_due_comes_before_a_change_by_an_operator() {
+    let store = Store::of(&[gift_card("A"), gift_card("B")]);
+    let made = store.json(&["set", "A", "categories+=due", "--from", "1s", "--json"]);
+    let due: jiff::Timestamp = made["made"]["from"].as_str().unwrap().parse().unwrap();
+    wait_for("its time", || (jiff::Timestamp::now() > due).then_some(()));
+    let changed = store.json(&["set", "B", "categories+=now", "--json"]);
+    let instants = changed["instants"].as_array().unwrap();
+    assert_eq!(instants.len(), 1);
+    let instant = &instants[0];
+    assert_eq!(
+        (&instant["begun"], &instant["ended"], &instant["revision"]),
+        (&json!([1]), &json!([]), &json!(2))
+    );
+    assert_eq!(changed["revision"]["number"], 3);
+    let ended = store.ok(&["overrides", "end", "1", "2"]);
+    assert!(!ended.contains("before this"), "{ended}");
+}

@@ -1,0 +1,337 @@
+//! Overrides of operators: what is stored of them, and the part of the store's trait that is about them.
+//!
+//! Loads bring the *base* of a product; overrides lie on top, and what clients see is the *effective* product. Products are
+//! stored as they are effective; the base of a product is stored beside it only while it differs, or the product is hidden.
+//! Definitions of overrides are opaque JSON here.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use vitrine_model::code::ProductCode;
+use vitrine_model::geo::Country;
+use vitrine_model::revision::Revision;
+
+use crate::publication::Publication;
+use crate::record::{Moment, OwnText, ProductVisitor, StoredProduct};
+use crate::values::code;
+use crate::{StoreError, digest};
+
+/// Status of an override.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OverrideStatus {
+    /// It begins later.
+    Scheduled,
+    /// It has begun.
+    Active,
+    /// It has ended; it stays for the history.
+    Ended,
+}
+
+impl OverrideStatus {
+    /// Returns its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Active => "active",
+            Self::Ended => "ended",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, StoreError> {
+        let all = [Self::Scheduled, Self::Active, Self::Ended];
+        let found = all.into_iter().find(|status| status.as_str() == text);
+        found.ok_or_else(|| StoreError::Damaged(format!("`{text}` is no status of an override")))
+    }
+}
+
+/// An override to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewOverride {
+    /// Products, values, and what the guard allowed: JSON.
+    pub definition: String,
+    /// Time at which it begins.
+    pub from: Timestamp,
+    /// Time at which it ends; none until an operator ends it.
+    pub until: Option<Timestamp>,
+    /// Time at which it was made.
+    pub created_at: Timestamp,
+    /// Name of its author.
+    pub created_by: String,
+    /// Reason, in the author's words.
+    pub note: Option<String>,
+    /// Status at first.
+    pub status: OverrideStatus,
+}
+
+/// A stored override.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredOverride {
+    /// Number, from 1; of two overrides, the one with the greater number takes precedence.
+    pub number: u64,
+    /// The override; its status is the current one.
+    pub made: NewOverride,
+    /// Its end; none before.
+    pub ended: Option<OverrideEnd>,
+}
+
+/// End of an override.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverrideEnd {
+    /// Time of the end.
+    pub at: Timestamp,
+    /// Name of the operator who ended it; none if its time was over.
+    pub by: Option<String>,
+    /// Reason, in the operator's words.
+    pub note: Option<String>,
+}
+
+/// The next time at which an override begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextInstant {
+    /// Time at which it begins or ends.
+    pub at: Timestamp,
+    /// Now, by the clock of the store: the database's.
+    pub now: Timestamp,
+}
+
+/// A live product whose base differs from what clients see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverriddenProduct {
+    /// Product code.
+    pub code: ProductCode,
+    /// True if clients don't see the product.
+    pub is_hidden: bool,
+}
+
+/// Products among which wanted ones are, as far as a store can tell without reading their documents. An empty hint is all
+/// products; values of one kind are alternatives.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BaseHint {
+    /// Beginning of their codes.
+    pub code_prefix: String,
+    /// Categories.
+    pub categories: Vec<String>,
+    /// Countries in which they can be redeemed.
+    pub countries: Vec<Country>,
+}
+
+impl BaseHint {
+    /// Returns SQL conditions on the columns of a product, and on those of a base, with the values of both from the parameter
+    /// `?2` on. `contains` is the SQL function that finds a text in another one, `mark` the sign of a parameter.
+    pub(crate) fn conditions(&self, contains: &str, mark: char) -> ([String; 2], Vec<String>) {
+        let mut values = Vec::new();
+        let mut value = |text: String| {
+            values.push(text);
+            format!("{mark}{}", values.len() + 1)
+        };
+        let codes = match self.code_prefix.as_str() {
+            "" => String::new(),
+            prefix => {
+                // No character of codes is greater.
+                let bounds = [prefix.to_owned(), format!("{prefix}\u{7f}")].map(&mut value);
+                format!(" and code >= {} and code < {}", bounds[0], bounds[1])
+            }
+        };
+        let countries: Vec<String> = self.countries.iter().map(ToString::to_string).collect();
+        let mut lists = String::new();
+        for (column, wanted) in [("categories", &self.categories), ("countries", &countries)] {
+            // As they stand in the JSON of the column.
+            let quoted = wanted
+                .iter()
+                .map(|text| serde_json::json!(text).to_string());
+            let any: Vec<String> = quoted
+                .map(|text| format!("{contains}({column}, {}) > 0", value(text)))
+                .collect();
+            if !any.is_empty() {
+                lists += &format!(" and ({})", any.join(" or "));
+            }
+        }
+        ([format!("{codes}{lists}"), codes], values)
+    }
+}
+
+/// The part of [`Store`](crate::Store) that is about overrides.
+pub trait OverrideStore: Send + Sync {
+    /// Returns all overrides, ended ones included, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError>;
+
+    /// Returns the next time at which an override begins or ends, which may be over; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn next_instant(&self) -> Result<Option<NextInstant>, StoreError>;
+
+    /// Returns whether this process may publish: not a server on PostgreSQL, whose role may only read the catalog.
+    fn publishes_when_serving(&self) -> bool;
+
+    /// Reads the base of the products of a moment, in ascending order of codes, hidden ones included. Returns its revision,
+    /// or `None` if it doesn't exist.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_products`](crate::Store::read_products).
+    fn read_base(
+        &self,
+        moment: Moment,
+        visit: ProductVisitor<'_>,
+    ) -> Result<Option<Revision>, StoreError>;
+
+    /// Reads the base of live products, in ascending order of codes: of all that the hint is about, and perhaps of others.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_base`](Self::read_base).
+    fn read_live_base(&self, hint: &BaseHint, visit: ProductVisitor<'_>) -> Result<(), StoreError>;
+
+    /// Returns the base of a product at a moment.
+    ///
+    /// # Errors
+    ///
+    /// As [`product`](crate::Store::product).
+    fn base_product(
+        &self,
+        code: &ProductCode,
+        moment: Moment,
+    ) -> Result<Option<StoredProduct>, StoreError>;
+}
+
+/// A publish in progress, with what is stored beside the effective products.
+pub trait StorePublication: Publication {
+    /// Returns the time, by the clock of the store.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn now(&mut self) -> Result<Timestamp, StoreError>;
+
+    /// Returns the overrides that haven't ended, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn open_overrides(&mut self) -> Result<Vec<StoredOverride>, StoreError>;
+
+    /// Stores an override. Returns its number.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn add_override(&mut self, new: &NewOverride) -> Result<u64, StoreError>;
+
+    /// Lets an override begin, or end.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn set_override(&mut self, number: u64, end: Option<&OverrideEnd>) -> Result<(), StoreError>;
+
+    /// Returns the live products with a base beside them, in ascending order of codes.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn overridden(&mut self) -> Result<Vec<OverriddenProduct>, StoreError>;
+
+    /// Returns the bases of these products, as far as they have one beside them, as they were when this publish began.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn bases(&mut self, codes: &[&ProductCode]) -> Result<Vec<StoredProduct>, StoreError>;
+
+    /// Stores the base of a product beside it, instead of the one before, from which it differs. Call it once for a product.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn put_base(&mut self, base: &StoredProduct) -> Result<(), StoreError>;
+
+    /// Ends the base beside a product, whose base is the product itself from now on.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn end_base(&mut self, code: &ProductCode) -> Result<(), StoreError>;
+}
+
+/// A base as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    document: String,
+    content: Option<Range<usize>>,
+    discount_multiplier: String,
+    is_orderable: bool,
+    countries: Vec<String>,
+    categories: Vec<String>,
+    own_texts: Vec<TextRow>,
+}
+
+/// A text of a base.
+#[derive(Serialize, Deserialize)]
+struct TextRow {
+    name: String,
+    digest: String,
+    source: Option<String>,
+}
+
+/// Returns a base as JSON.
+pub(crate) fn base_json(base: &StoredProduct) -> Result<String, StoreError> {
+    let texts = base.own_texts.iter().map(|own| TextRow {
+        name: own.name.as_str().to_owned(),
+        digest: own.digest.to_string(),
+        source: own.source.clone(),
+    });
+    let row = Row {
+        document: base.document.clone(),
+        content: base.content.clone(),
+        discount_multiplier: base.discount_multiplier.clone(),
+        is_orderable: base.is_orderable,
+        countries: base.countries.iter().map(ToString::to_string).collect(),
+        categories: base.categories.clone(),
+        own_texts: texts.collect(),
+    };
+    serde_json::to_string(&row).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// Returns a base from its JSON.
+pub(crate) fn base_of(stored_code: &str, json: &str) -> Result<StoredProduct, StoreError> {
+    let damaged =
+        |what: String| StoreError::Damaged(format!("the base of product {stored_code}: {what}"));
+    let row: Row = serde_json::from_str(json).map_err(|error| damaged(error.to_string()))?;
+    let text = |text: TextRow| {
+        Some(OwnText {
+            name: text.name.parse().ok()?,
+            digest: text.digest.parse().ok()?,
+            source: text.source,
+        })
+    };
+    let own_texts: Option<Vec<OwnText>> = row.own_texts.into_iter().map(text).collect();
+    let countries: Option<Vec<Country>> =
+        (row.countries.iter().map(|text| text.parse().ok())).collect();
+    Ok(StoredProduct {
+        code: code(stored_code)?,
+        document: row.document,
+        content: row.content,
+        discount_multiplier: row.discount_multiplier,
+        is_orderable: row.is_orderable,
+        countries: countries.ok_or_else(|| damaged("invalid countries".to_owned()))?,
+        categories: row.categories,
+        own_texts: own_texts.ok_or_else(|| damaged("invalid texts".to_owned()))?,
+    })
+}
+
+/// Returns the digest with which a base is stored: of its code and its JSON.
+pub(crate) fn base_digest(stored_code: &str, json: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let parts = [stored_code, json].map(|part| Some(part.as_bytes()));
+    digest::add_parts(&mut hash, parts);
+    hash.finalize().into()
+}

@@ -1,0 +1,230 @@
+//! Overrides, and the bases of products that they alter.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+use vitrine_model::code::ProductCode;
+use vitrine_model::revision::Revision;
+
+use super::publish::{PUBLISHING, SqlitePublication};
+use super::{SqliteStore, during, history};
+use crate::StoreError;
+use crate::fail_point::FailPoint;
+use crate::overrides::{
+    BaseHint, NewOverride, NextInstant, OverriddenProduct, OverrideEnd, OverrideStatus,
+    OverrideStore, StorePublication, StoredOverride, base_digest, base_json,
+};
+use crate::record::{Moment, ProductVisitor, StoredProduct};
+use crate::values::{code, from_millis};
+
+const READING: &str = "reading the overrides";
+
+const OVERRIDES: &str = "select number, definition, from_at, until_at, created_at, created_by, note, status, \
+                         ended_at, ended_by, end_note from catalog_override";
+
+impl OverrideStore for SqliteStore {
+    fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError> {
+        read(&self.quick()?.connection, "order by number")
+    }
+
+    fn next_instant(&self) -> Result<Option<NextInstant>, StoreError> {
+        let sql = "select min(case status when 'scheduled' then from_at else until_at end) \
+                   from catalog_override where status <> 'ended'";
+        let mut quick = self.quick()?;
+        let found = quick
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .map_err(during(READING));
+        quick.close_on_error(&found)?;
+        let found: Option<i64> = found?;
+        let at = found.map(from_millis).transpose()?;
+        Ok(at.map(|at| NextInstant {
+            at,
+            now: Timestamp::now(),
+        }))
+    }
+
+    fn publishes_when_serving(&self) -> bool {
+        true
+    }
+
+    fn read_base(
+        &self,
+        moment: Moment,
+        visit: ProductVisitor<'_>,
+    ) -> Result<Option<Revision>, StoreError> {
+        history::at(&mut self.connect()?, moment, |transaction, revision| {
+            history::visit_bases(transaction, moment, &BaseHint::default(), visit)?;
+            Ok(revision)
+        })
+    }
+
+    fn read_live_base(&self, hint: &BaseHint, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+        let mut connection = self.connect()?;
+        let transaction = connection.transaction().map_err(during(READING))?;
+        history::visit_bases(&transaction, Moment::Live, hint, visit)
+    }
+
+    fn base_product(
+        &self,
+        code: &ProductCode,
+        moment: Moment,
+    ) -> Result<Option<StoredProduct>, StoreError> {
+        history::at(
+            &mut self.quick()?.connection,
+            moment,
+            |transaction, _| match history::base(transaction, code, moment)? {
+                Some(base) => Ok(Some(base)),
+                None => history::product(transaction, code, moment),
+            },
+        )
+        .map(Option::flatten)
+    }
+}
+
+fn read(connection: &Connection, rest: &str) -> Result<Vec<StoredOverride>, StoreError> {
+    let sql = format!("{OVERRIDES} {rest}");
+    let mut statement = connection.prepare(&sql).map_err(during(READING))?;
+    let mut rows = statement.query([]).map_err(during(READING))?;
+    let mut overrides = Vec::new();
+    while let Some(row) = rows.next().map_err(during(READING))? {
+        overrides.push(stored(row)?);
+    }
+    Ok(overrides)
+}
+
+fn stored(row: &Row<'_>) -> Result<StoredOverride, StoreError> {
+    let millis = |column| -> Result<Option<Timestamp>, StoreError> {
+        let millis: Option<i64> = row.get(column).map_err(during(READING))?;
+        millis.map(from_millis).transpose()
+    };
+    let text = |column| row.get(column).map_err(during(READING));
+    let required = |time: Option<Timestamp>| {
+        time.ok_or_else(|| StoreError::Damaged("an override has no time".to_owned()))
+    };
+    let status: String = row.get(7).map_err(during(READING))?;
+    let ended = match millis(8)? {
+        None => None,
+        Some(at) => Some(OverrideEnd {
+            at,
+            by: text(9)?,
+            note: text(10)?,
+        }),
+    };
+    Ok(StoredOverride {
+        number: row.get(0).map_err(during(READING))?,
+        made: NewOverride {
+            definition: row.get(1).map_err(during(READING))?,
+            from: required(millis(2)?)?,
+            until: millis(3)?,
+            created_at: required(millis(4)?)?,
+            created_by: row.get(5).map_err(during(READING))?,
+            note: text(6)?,
+            status: OverrideStatus::parse(&status)?,
+        },
+        ended,
+    })
+}
+
+impl StorePublication for SqlitePublication {
+    fn now(&mut self) -> Result<Timestamp, StoreError> {
+        Ok(Timestamp::now())
+    }
+
+    fn open_overrides(&mut self) -> Result<Vec<StoredOverride>, StoreError> {
+        read(&self.connection, "where status <> 'ended' order by number")
+    }
+
+    fn add_override(&mut self, new: &NewOverride) -> Result<u64, StoreError> {
+        self.execute(
+            "insert into catalog_override (definition, from_at, until_at, created_at, created_by, note, status) \
+             values (?, ?, ?, ?, ?, ?, ?)",
+            params![
+                new.definition,
+                new.from.as_millisecond(),
+                new.until.map(Timestamp::as_millisecond),
+                new.created_at.as_millisecond(),
+                new.created_by,
+                new.note,
+                new.status.as_str(),
+            ],
+        )?;
+        FailPoint::OverridesWritten.pass()?;
+        self.has_others = true;
+        Ok(self.connection.last_insert_rowid().unsigned_abs())
+    }
+
+    fn set_override(&mut self, number: u64, end: Option<&OverrideEnd>) -> Result<(), StoreError> {
+        match end {
+            None => self.execute(
+                "update catalog_override set status = 'active' where number = ?",
+                [number],
+            )?,
+            Some(OverrideEnd { at, by, note }) => self.execute(
+                "update catalog_override set status = 'ended', ended_at = ?, ended_by = ?, end_note = ? \
+                 where number = ?",
+                params![at.as_millisecond(), by, note, number],
+            )?,
+        };
+        FailPoint::OverridesWritten.pass()?;
+        self.has_others = true;
+        Ok(())
+    }
+
+    fn overridden(&mut self) -> Result<Vec<OverriddenProduct>, StoreError> {
+        let sql = "select code, not exists (select 1 from product_version v \
+                      where v.code = b.code and v.until_revision is null) \
+                   from base_version b where until_revision is null order by code";
+        let mut statement = self
+            .connection
+            .prepare_cached(sql)
+            .map_err(during(PUBLISHING))?;
+        let mut rows = statement.query([]).map_err(during(PUBLISHING))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().map_err(during(PUBLISHING))? {
+            let stored: String = row.get(0).map_err(during(PUBLISHING))?;
+            found.push(OverriddenProduct {
+                code: code(&stored)?,
+                is_hidden: row.get(1).map_err(during(PUBLISHING))?,
+            });
+        }
+        Ok(found)
+    }
+
+    fn bases(&mut self, codes: &[&ProductCode]) -> Result<Vec<StoredProduct>, StoreError> {
+        let mut found = Vec::new();
+        for code in codes {
+            found.extend(history::base(&self.connection, code, Moment::Live)?);
+        }
+        Ok(found)
+    }
+
+    fn put_base(&mut self, base: &StoredProduct) -> Result<(), StoreError> {
+        let json = base_json(base)?;
+        let digest = base_digest(base.code.as_str(), &json);
+        self.end_base(&base.code)?;
+        self.execute(
+            "insert into base_version (code, from_revision, digest, product) values (?, ?, ?, ?)",
+            params![base.code.as_str(), self.number, digest, json],
+        )?;
+        let id = self.connection.last_insert_rowid();
+        for own in &base.own_texts {
+            self.execute(
+                "insert into base_text (base_version_id, digest) values (?, ?) on conflict do nothing",
+                params![id, own.digest.as_bytes()],
+            )?;
+        }
+        FailPoint::PublishBasePut.pass()?;
+        self.has_bases = true;
+        Ok(())
+    }
+
+    fn end_base(&mut self, code: &ProductCode) -> Result<(), StoreError> {
+        let ended = self.execute(
+            "update base_version set until_revision = ? where code = ? and until_revision is null",
+            params![self.number, code.as_str()],
+        )?;
+        self.has_bases |= ended > 0;
+        Ok(())
+    }
+}
