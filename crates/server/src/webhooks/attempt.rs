@@ -146,9 +146,9 @@ impl Work {
                 failures: 0,
             };
             (Some(event), event::TEST, false)
-        } else if let Some(pending) = progress.pending.as_ref().filter(|_| is_told) {
+        } else if let Some(pending) = entry.pending().cloned().filter(|_| is_told) {
             let is_due = entry.time_left(now).is_zero();
-            (is_due.then(|| pending.clone()), kind, false)
+            (is_due.then_some(pending), kind, false)
         } else {
             let (since, gives_up) = (entry.since(), entry.gives_up());
             let request = entry.request.as_ref().filter(|_| is_told);
@@ -159,11 +159,12 @@ impl Work {
             };
             match news {
                 Some(News::Event(event)) => {
-                    progress.pending = Some((*event).clone());
+                    (progress.pending, progress.next_attempt_at) = (Some((*event).clone()), None);
                     (Some(*event), kind, true)
                 }
                 Some(News::None(position)) => {
-                    progress.position = position;
+                    (progress.pending, progress.position) = (None, position);
+                    entry.is_lost = false;
                     (None, kind, false)
                 }
                 _ => (None, kind, false),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-use vitrine_store::webhooks::{Endpoint, Progress};
+use vitrine_store::webhooks::{Endpoint, PendingEvent, Progress};
 
 use super::event::UNKNOWN;
 use super::schedule;
@@ -71,6 +71,12 @@ impl Entry {
             (false, Some(moved)) => moved,
             (false, None) => &self.endpoint.progress.position,
         }
+    }
+
+    /// Returns the event that the next attempt repeats. After changes were lost there is none: its token may be of these.
+    pub(super) fn pending(&self) -> Option<&PendingEvent> {
+        let pending = self.endpoint.progress.pending.as_ref();
+        pending.filter(|_| !self.is_lost)
     }
 
     /// Returns true if a position that is newer than the catalog here is taken for one that was lost.

@@ -79,13 +79,16 @@ impl Work {
         let wanted = taken.iter().filter_map(|(_, endpoint)| {
             let entry = self.entries.get(&endpoint.id)?;
             let request = entry.request.as_ref()?;
-            let since = match entry.is_lost {
-                true => UNKNOWN,
-                false => &endpoint.progress.position,
+            let (since, is_pending) = match entry.is_lost {
+                true => (UNKNOWN, false),
+                false => (
+                    endpoint.progress.position.as_str(),
+                    endpoint.progress.pending.is_some(),
+                ),
             };
             let is_wanted = endpoint.format == EventFormat::ProductUpdate
                 && endpoint.test.is_none()
-                && endpoint.progress.pending.is_none();
+                && !is_pending;
             is_wanted.then(|| Wanted {
                 endpoint: endpoint.clone(),
                 since: since.to_owned(),

@@ -236,7 +236,7 @@ impl Work {
         } else if !is_told {
             entry.behind_since = None;
             false
-        } else if endpoint.progress.pending.is_some() {
+        } else if entry.pending().is_some() {
             let left = entry.time_left(now);
             again = Some(left);
             left.is_zero()

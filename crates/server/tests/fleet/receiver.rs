@@ -60,10 +60,15 @@ impl Receiver {
         fs::write(self.path(endpoint, "json"), written(copy)).expect("a copy");
     }
 
-    /// Kills it and starts it again.
-    pub fn restart(&mut self) {
+    /// Kills it.
+    pub fn stop(&mut self) {
         self.child.kill().expect("a child");
         self.child.wait().expect("an end");
+    }
+
+    /// Kills it and starts it again.
+    pub fn restart(&mut self) {
+        self.stop();
         self.child = self.command.spawn().expect("it starts");
         self.wait();
     }

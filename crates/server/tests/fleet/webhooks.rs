@@ -126,14 +126,28 @@ impl World {
         }
     }
 
+    /// Loads the products of a step, once the database is there.
+    fn load_until_done(&self, step: usize) {
+        wait_for("a load", || {
+            World::load(&self.delivery.store, step).then_some(())
+        });
+    }
+
     /// Waits until each endpoint was told everything up to a step; its copy is then the list.
     fn settle(&self, step: usize) {
-        let code = format!("STEP{step}");
-        for (number, endpoint) in self.endpoints.iter().enumerate() {
+        for endpoint in &self.endpoints {
             // A receiver that was down twice in a row is tried again after minutes.
             self.delivery
                 .store
                 .ok(&["webhooks", "enable", &endpoint.id]);
+        }
+        self.wait_for_copies(step);
+    }
+
+    /// Waits until the copy of each endpoint is the list, with a step's changes.
+    fn wait_for_copies(&self, step: usize) {
+        let code = format!("STEP{step}");
+        for (number, endpoint) in self.endpoints.iter().enumerate() {
             wait_for("a copy that is the list", || {
                 let list = list(&self.server, &self.delivery.key, FILTERS[number].1);
                 let is_idle = self.delivery.show(endpoint)["pending"].is_null();
@@ -187,11 +201,9 @@ impl World {
             }
             is_done.store(true, Ordering::SeqCst);
             let steps = loading.join().expect("loads");
-            wait_for("a last load", || {
-                World::load(&store, steps + 1).then_some(())
-            });
             steps + 1
         });
+        self.load_until_done(last);
         self.settle(last);
         self.assert_attempts();
     }
@@ -214,22 +226,51 @@ fn failover_that_loses_changes_begins_copies_anew() {
     let database = Database::new();
     let store = Store::at(database.url());
     let mut world = World::new(store, Some(database));
-    let load = |world: &World, step: usize| {
-        wait_for("a load", || {
-            World::load(&world.delivery.store, step).then_some(())
-        });
-    };
-    load(&world, 1);
+    world.load_until_done(1);
     world.settle(1);
     world.database.as_mut().expect("a database").save();
     // What is lost was told, and acknowledged.
-    load(&world, 2);
+    world.load_until_done(2);
     world.settle(2);
     world.database.as_mut().expect("a database").fail_over();
-    load(&world, 3);
+    world.load_until_done(3);
     world.settle(3);
-    load(&world, 4);
+    world.load_until_done(4);
     world.settle(4);
+}
+
+#[test]
+fn pending_event_of_lost_changes_is_replaced() {
+    if !is_there() {
+        return;
+    }
+    let database = Database::new();
+    let store = Store::at(database.url());
+    let mut world = World::new(store, Some(database));
+    // Another one wouldn't know of the event.
+    world.deliverers.truncate(1);
+    world.load_until_done(1);
+    world.settle(1);
+    world.database.as_mut().expect("a database").save();
+    world.receiver.stop();
+    world.load_until_done(2);
+    wait_for(
+        "two failures, after which the next attempt is minutes away",
+        || {
+            let has_failed_twice = |endpoint: &Endpoint| {
+                let attempts = &world.delivery.show(endpoint)["attempts"];
+                attempts
+                    .as_array()
+                    .is_some_and(|attempts| attempts.len() > 1 && attempts[1]["outcome"] != "204")
+            };
+            (world.endpoints.iter().all(has_failed_twice)).then_some(())
+        },
+    );
+    world.receiver.restart();
+    world.database.as_mut().expect("a database").fail_over();
+    world.load_until_done(3);
+    // Without `webhooks enable`.
+    world.wait_for_copies(3);
 }
 
 #[test]
