@@ -136,9 +136,10 @@ impl Work {
         let mut progress = endpoint.progress.clone();
         let kind = endpoint.format.as_str();
         let now = Timestamp::now();
-        let is_told =
-            endpoint.status == EndpointStatus::Active && source.is_key_active(endpoint, now);
-        let (event, kind, is_new) = if let Some(test) = &endpoint.test {
+        let is_key_active = source.is_key_active(endpoint, now);
+        let is_told = endpoint.status == EndpointStatus::Active && is_key_active;
+        let test = endpoint.test.as_ref().filter(|_| is_key_active);
+        let (event, kind, is_new) = if let Some(test) = test {
             let event = PendingEvent {
                 id: test.clone(),
                 body: event::test_body(now),
@@ -196,13 +197,17 @@ impl Work {
             kind,
             is_new,
         } = planned;
-        let (Some(entry), Some(key)) = (self.entries.get_mut(&lease.endpoint), &self.key) else {
-            // The key file went away meanwhile.
+        let has_time = leased_at.elapsed() + ATTEMPT_TIMEOUT + MARGIN <= LEASE;
+        let entry = self.entries.get_mut(&lease.endpoint).filter(|_| has_time);
+        let (Some(entry), Some(key)) = (entry, &self.key) else {
+            // The key file went away meanwhile, or the store took so long that the lease could end before the attempt.
             self.give_up(lease, progress);
             return;
         };
         // It is stored now that it begins anew.
-        entry.is_lost &= !is_new;
+        if is_new {
+            (entry.is_lost, entry.ahead_since) = (false, None);
+        }
         let at = Timestamp::now();
         let secrets = entry.endpoint.secrets.iter();
         let valid = secrets.filter(|secret| secret.ends_at.is_none_or(|end| end > at));
@@ -226,10 +231,9 @@ impl Work {
             .map(|source| source.feed.snapshot.revision().created_at);
         let published_at = revision.filter(|_| is_new);
         let sender = self.shared.sender.clone();
-        let left = (LEASE - MARGIN).saturating_sub(leased_at.elapsed());
         self.attempts.spawn(async move {
             let began = Instant::now();
-            let sent = sender.send(outgoing, ATTEMPT_TIMEOUT.min(left)).await;
+            let sent = sender.send(outgoing, ATTEMPT_TIMEOUT).await;
             Finished {
                 lease,
                 progress,

@@ -22,6 +22,8 @@ pub(super) struct Entry {
     pub(super) phase: Phase,
     /// Time of the next attempt as it is stored, and by this machine's monotonic clock, which nobody sets.
     pub(super) retry_at: Option<(Timestamp, Instant)>,
+    /// Time at which it is looked at again.
+    pub(super) timer_at: Option<Instant>,
     /// Position since which nothing visible changed.
     pub(super) moved: Option<String>,
     /// True after the store lost changes that the endpoint may have been told of: it is told to begin anew.
@@ -55,6 +57,7 @@ impl Entry {
             endpoint,
             phase: Phase::Idle,
             retry_at: None,
+            timer_at: None,
             moved: None,
             is_lost: false,
             is_deleted: false,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -18,6 +18,9 @@ const MAX_URL_BYTES: usize = 2_000;
 
 /// Maximum number of bytes of a response that are read.
 const MAX_RESPONSE_BYTES: usize = 4 << 10;
+
+/// Maximum time for which a body is read.
+const MAX_DRAIN: Duration = Duration::from_secs(1);
 
 /// Maximum number of idle connections to one host.
 const MAX_IDLE: usize = 8;
@@ -162,29 +165,28 @@ impl Sender {
                     .header(*time, outgoing.timestamp)
                     .header(*signature, &outgoing.signatures)
             });
-        // Headers and what is read of the body together.
-        let attempt = async {
-            let mut response = request.send().await?;
-            let status = response.status().as_u16();
-            let retry_after = response.headers().get(RETRY_AFTER);
-            let retry_after = retry_after.and_then(|value| value.to_str().ok());
-            let retry_after = retry_after.and_then(|value| pause(value, Timestamp::now()));
+        let began = Instant::now();
+        let mut response = match tokio::time::timeout(timeout, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Sent::Failed(reason(&error)),
+            Err(_) => return Sent::Failed(format!("no answer within {} s", timeout.as_secs())),
+        };
+        // The status decides. The body is read to its end so that the connection can be used again.
+        let drain = async {
             let mut read = 0;
-            // To its end, so that the connection can be used again.
             while read <= MAX_RESPONSE_BYTES
                 && let Ok(Some(chunk)) = response.chunk().await
             {
                 read += chunk.len();
             }
-            Ok::<_, reqwest::Error>(Sent::Status {
-                status,
-                retry_after,
-            })
         };
-        match tokio::time::timeout(timeout, attempt).await {
-            Ok(Ok(sent)) => sent,
-            Ok(Err(error)) => Sent::Failed(reason(&error)),
-            Err(_) => Sent::Failed(format!("no answer within {} s", timeout.as_secs())),
+        let left = timeout.saturating_sub(began.elapsed()).min(MAX_DRAIN);
+        let _ = tokio::time::timeout(left, drain).await;
+        let retry_after = response.headers().get(RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.to_str().ok());
+        Sent::Status {
+            status: response.status().as_u16(),
+            retry_after: retry_after.and_then(|value| pause(value, Timestamp::now())),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -30,10 +31,10 @@ use super::work::{LOOK_AGAIN, Work};
 use crate::live::{Feed, VisibleFeed};
 
 /// Maximum number of changes of a revision that are read at once.
-const CHUNK: u32 = 256;
+const CHUNK: u32 = 64;
 
-/// Maximum number of reads for one event; then the place that was reached is stored.
-const MAX_READS: usize = 64;
+/// Maximum time of a search for the next events of all endpoints whose turn it is; then the places that were reached are stored.
+const MAX_SEARCH: Duration = Duration::from_millis(100);
 
 /// An endpoint whose next event is wanted.
 struct Wanted {
@@ -56,7 +57,7 @@ pub(super) fn outlook(
         return News::Unknown;
     };
     let end = seen.position();
-    let place = Place::read(since, end);
+    let place = read_place(since, seen, end);
     if place == Place::at(end) {
         News::None(place.text())
     } else if !end.may_follow(&place.base) && !gives_up_ahead {
@@ -64,6 +65,15 @@ pub(super) fn outlook(
     } else {
         News::Due
     }
+}
+
+/// Reads the place of an endpoint. The live revision may have had another id, before the store was restored.
+fn read_place(since: &str, seen: VisibleFeed<'_>, end: Position) -> Place {
+    let mut place = Place::read(since, end);
+    if place.base.number == end.number && seen.knows(&place.base) {
+        place.base.revision = end.revision;
+    }
+    place
 }
 
 impl Work {
@@ -104,7 +114,12 @@ impl Work {
             .map(|wanted| wanted.endpoint.id.clone())
             .collect();
         let found = self.on_store(move |store| {
-            let next = |wanted: &Wanted| next(store, (&feed, &keys), wanted);
+            let deadline = Instant::now() + MAX_SEARCH;
+            let next = |wanted: &Wanted| match Instant::now() < deadline {
+                true => next(store, (&feed, &keys), wanted, deadline),
+                // Others wait for their turns: this one comes later.
+                false => Ok(News::Due),
+            };
             wanted.iter().map(next).collect::<Result<Vec<News>, _>>()
         });
         match found.await {
@@ -131,6 +146,7 @@ fn next(
     store: &dyn Store,
     (feed, keys): (&Feed, &KeyTable),
     wanted: &Wanted,
+    deadline: Instant,
 ) -> Result<News, StoreError> {
     let Wanted {
         endpoint,
@@ -147,7 +163,7 @@ fn next(
         seen,
         end,
         filter,
-        place: Place::read(since, end),
+        place: read_place(since, seen, end),
     };
     if !end.may_follow(&walker.place.base) {
         if !gives_up_ahead {
@@ -155,10 +171,8 @@ fn next(
         }
         walker.place = Place::walk(end);
     }
-    for _ in 0..MAX_READS {
-        if walker.place == Place::at(end) {
-            break;
-        }
+    // At least once, so that each turn comes further.
+    while walker.place != Place::at(end) {
         let told = match walker.step() {
             Ok(told) => told,
             Err(StoreError::Pruned { .. }) => {
@@ -169,6 +183,9 @@ fn next(
         };
         if let Some(event) = told {
             return Ok(News::Event(Box::new(event)));
+        }
+        if Instant::now() >= deadline {
+            break;
         }
     }
     Ok(News::None(walker.place.text()))
@@ -230,7 +247,7 @@ impl Walker<'_> {
         let id_of = |revision: &Revision| StateId::of_revision(&revision.id);
         let before = self.store.revision(base.number)?;
         let before = before.map(|published| id_of(&published.revision));
-        let is_known = base.number == 0 || before == Some(base.revision);
+        let is_known = base.number == 0 || before == Some(base.revision) || self.seen.knows(&base);
         let rules = self.seen.version(base.assortment);
         let (Some(rules), true, Some(published)) = (rules, is_known, self.store.revision(number)?)
         else {
@@ -241,6 +258,9 @@ impl Walker<'_> {
         let told = self.place.told.clone();
         let changes = (self.store).revision_changes(number, None, told.as_ref(), CHUNK)?;
         for change in &changes {
+            if !self.filter.selects_code(change.code.as_str()) {
+                continue;
+            }
             let old = match base.number {
                 0 => None,
                 before => self.store.product(&change.code, Moment::Revision(before))?,

@@ -154,13 +154,19 @@ impl Work {
         if let (Some(fingerprint), None) = (self.state.key_fingerprint.clone(), &self.key) {
             let path = self.shared.settings.key_file.clone();
             match KeyFile::read(&path) {
-                Ok(key) if key.fingerprint() == fingerprint => self.key = Some(key),
+                Ok(key) if key.fingerprint() == fingerprint => {
+                    self.key = Some(key);
+                    self.scan();
+                }
                 Ok(_) => self.report(format!(
                     "{} isn't the file from which the endpoints' secrets are derived",
                     path.display()
                 )),
                 Err(error) => self.report(ErrorChain(&error).to_string()),
             }
+        }
+        let keys = self.shared.live.keys();
+        if (self.source.as_ref()).is_some_and(|source| !Arc::ptr_eq(&source.keys, &keys)) {
             self.scan();
         }
         if self.kept_at.elapsed() >= KEEP_INTERVAL {
@@ -180,10 +186,14 @@ impl Work {
             let id = endpoint.id.clone();
             let kept = before.remove(&id);
             let entry = match kept {
-                Some(kept) if kept.phase != Phase::Idle => Entry { endpoint, ..kept },
+                Some(mut kept) if kept.phase != Phase::Idle => {
+                    kept.renew(endpoint);
+                    kept
+                }
                 Some(kept) => Entry {
                     is_lost: kept.is_lost,
                     retry_at: kept.retry_at,
+                    timer_at: kept.timer_at,
                     ..Entry::new(endpoint)
                 },
                 None => Entry::new(endpoint),
@@ -232,7 +242,7 @@ impl Work {
             endpoint.status == EndpointStatus::Active && source.is_key_active(endpoint, now);
         let mut again = None;
         let is_due = if endpoint.test.is_some() {
-            true
+            source.is_key_active(endpoint, now)
         } else if !is_told {
             entry.behind_since = None;
             false
@@ -251,12 +261,10 @@ impl Work {
                     updates::outlook(&source.feed, &source.keys, (endpoint, since), gives_up)
                 }
             };
-            if !matches!(news, News::Ahead) {
-                entry.ahead_since = None;
-            }
             match news {
                 News::None(position) => {
                     (entry.moved, entry.behind_since) = (Some(position), None);
+                    entry.ahead_since = None;
                     false
                 }
                 News::Due | News::Event(_) => {
@@ -303,10 +311,17 @@ impl Work {
         }
     }
 
-    /// Looks at an endpoint again after a time.
+    /// Looks at an endpoint again after a time, at the latest.
     pub(super) fn set_timer(&mut self, id: &str, left: Duration) {
-        self.timers
-            .push(Reverse((Instant::now() + left, id.to_owned())));
+        let at = Instant::now() + left;
+        let Some(entry) = self.entries.get_mut(id) else {
+            return;
+        };
+        // One at a time: when that fires, it is set anew.
+        if entry.timer_at.is_none_or(|earlier| at < earlier) {
+            entry.timer_at = Some(at);
+            self.timers.push(Reverse((at, id.to_owned())));
+        }
     }
 
     fn fire_timers(&mut self) {
@@ -317,10 +332,14 @@ impl Work {
         while let Some(Reverse((at, _))) = self.timers.peek()
             && *at <= now
         {
-            let Some(Reverse((_, id))) = self.timers.pop() else {
+            let Some(Reverse((at, id))) = self.timers.pop() else {
                 return;
             };
-            self.consider(&id);
+            let entry = self.entries.get_mut(&id);
+            let fired = entry.and_then(|entry| entry.timer_at.take_if(|set| *set == at));
+            if fired.is_some() {
+                self.consider(&id);
+            }
         }
     }
 

@@ -295,6 +295,27 @@ fn replay_tells_again_of_all_changes_since_a_revision() {
 }
 
 #[test]
+fn replay_during_an_attempt_is_not_lost() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let _server = delivery.serve();
+    let endpoint = delivery.endpoint(&[]);
+    delivery.store.load_products(&[gift_card("B")]);
+    delivery.events(1);
+    delivery.wait_for_member(&endpoint, "pending", &Value::Null);
+    delivery
+        .web
+        .set(HOOK, &[Page::ok("").gated(), Page::ok("")]);
+    delivery.store.load_products(&[gift_card("C")]);
+    assert_eq!(delivery.events(2)[1].codes(), ["B", "C"]);
+    delivery
+        .store
+        .ok(&["webhooks", "replay", &endpoint.id, "--since", "1"]);
+    delivery.web.open_gate();
+    let events = delivery.events(3);
+    assert_eq!(events[2].codes(), ["A", "B", "C"]);
+}
+
+#[test]
 fn endpoints_of_one_catalog_are_all_told() {
     let delivery = Delivery::of(&[gift_card("A")]);
     let _server = delivery.serve();

@@ -202,6 +202,31 @@ fn endpoints_of_a_restored_store_tell_nobody_until_enabled() {
 }
 
 #[test]
+fn endpoint_ahead_of_an_older_store_begins_anew() {
+    if !are_files("an endpoint ahead of an older store") {
+        return;
+    }
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let endpoint = delivery.endpoint(&[]);
+    let older = delivery.store.path("older").display().to_string();
+    delivery.store.ok(&["backup", &older]);
+    let server = delivery.serve();
+    delivery.store.load_products(&[gift_card("B")]);
+    delivery.events(1);
+    delivery.wait_for_member(&endpoint, "pending", &Value::Null);
+    drop(server);
+    // Put back by other means than `vitrine restore`, without the file of the endpoints.
+    let path = delivery.store.path("vitrine.db");
+    for ending in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{ending}", path.display()));
+    }
+    std::fs::copy(older, path).expect("a copy");
+    let _server = delivery.serve();
+    let events = delivery.events(2);
+    assert_eq!(events[1].data()["resync"], true);
+}
+
+#[test]
 fn metrics_tell_states_attempts_and_the_oldest_change() {
     let delivery = Delivery::of(&[gift_card("A")]);
     let server = deliverer(&delivery);
@@ -237,6 +262,12 @@ fn metrics_tell_states_attempts_and_the_oldest_change() {
     wait("no age", &|scrape| {
         scrape.value("vitrine_webhook_oldest_change_seconds") == 0.0
     });
+    // Also where the catalog doesn't change.
+    delivery.store.ok(&["keys", "revoke", delivery.prefix()]);
+    wait("an ended endpoint", &|scrape| state(scrape, "ended") == 1.0);
+    let test = delivery.store.run(&["webhooks", "test", &endpoint.id]);
+    let told = text(&test.stderr);
+    assert!(told.contains("the endpoint ended with it"), "{told}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::docs_copies::node;
 use crate::harness::receiver::{Delivery, Event, HOOK};
-use crate::harness::{Page, gift_card, skipped, wait_for};
+use crate::harness::{Page, are_files, gift_card, skipped, wait_for};
 
 const FORMAT: [&str; 2] = ["--format", "product.update"];
 
@@ -250,6 +250,34 @@ fn chain_of_states_ends_with_the_catalog_through_failures() {
     });
     assert!(delivery.events(0).len() > STEPS);
     drop(server);
+}
+
+#[test]
+fn updates_go_on_after_a_restore() {
+    if !are_files("updates after a restore") {
+        return;
+    }
+    let delivery = Delivery::of(&[product("A", "0.05", "DE"), product("B", "0.05", "DE")]);
+    let server = delivery.serve();
+    let endpoint = delivery.endpoint(&FORMAT);
+    delivery
+        .store
+        .load_products(&[product("A", "0.02", "DE"), product("B", "0.05", "DE")]);
+    delivery.events(1);
+    delivery.wait_for_member(&endpoint, "pending", &Value::Null);
+    let backup = delivery.store.path("backup").display().to_string();
+    delivery.store.ok(&["backup", &backup]);
+    delivery.store.ok(&["restore", "--yes", &backup]);
+    let report = delivery
+        .store
+        .load_products(&[product("A", "0.01", "DE"), product("B", "0.05", "DE")]);
+    server.wait_for_loaded(&report);
+    delivery.store.ok(&["webhooks", "enable", &endpoint.id]);
+    let events = delivery.events(2);
+    let expected = ("A".to_owned(), state("0.02"), state("0.01"));
+    assert_eq!(told(&events[1..]), [expected]);
+    delivery.wait_for_member(&endpoint, "pending", &Value::Null);
+    assert_eq!(delivery.web.posts().len(), 2);
 }
 
 #[test]

@@ -234,6 +234,11 @@ impl OneArgs {
 
 /// Asks for a test event, and waits for its attempt.
 fn test(store: &dyn Store, one: &OneArgs) -> anyhow::Result<Outcome> {
+    let key = one.endpoint(store)?.key;
+    let now = Timestamp::now();
+    if !(store.keys()?.iter()).any(|record| record.prefix == key && record.is_active(now)) {
+        bail!("its key {key} was revoked or has expired, and the endpoint ended with it");
+    }
     let event = format!("msg_test_{}", create::random_hex()?);
     let change = EndpointChange::Test(event.clone());
     one.apply(store, &change, AuditAction::TestWebhook)?;
