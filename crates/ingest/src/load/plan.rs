@@ -18,7 +18,7 @@ use crate::text_difference::TextDifference;
 /// Maximum number of products of each kind, and of fields, that a summary names.
 const MAX_SUMMARY: usize = 20;
 
-/// Minimum number of products with an identical change for it to be counted by itself.
+/// Minimum number of products with an identical change for a summary to leave it out at each of them.
 const MIN_SHARED_PRODUCTS: usize = 5;
 
 /// Detail of a plan's text; JSON has all of it.
@@ -73,48 +73,55 @@ pub struct FieldCount<'p> {
 }
 
 impl FieldCount<'_> {
-    /// Returns the changes that many products share.
-    fn shared(&self) -> &[(&FieldChange, usize)] {
-        let is_shared = |(_, products): &(&FieldChange, usize)| *products >= MIN_SHARED_PRODUCTS;
+    /// Returns the changes that at least so many products share.
+    fn shared(&self, products: usize) -> &[(&FieldChange, usize)] {
+        let is_shared = |(_, shared): &(&FieldChange, usize)| *shared >= products;
         &self.changes[..self.changes.partition_point(is_shared)]
     }
 
-    /// Returns the field as JSON: the changes that many products share, and the number of those with another change.
+    /// Returns the field as JSON: the changes that products share, and the number of those with a change of their own.
     fn to_json(&self) -> serde_json::Value {
         let change = |(change, products): &(&FieldChange, usize)| {
             let FieldChange { old, new, .. } = change;
             json!({"old": old, "new": new, "products": products})
         };
+        let shared = self.shared(2);
         json!({
             "pointer": self.pointer,
             "products": self.products,
-            "shared_changes": self.shared().iter().map(change).collect::<Vec<_>>(),
+            "shared_changes": shared.iter().map(change).collect::<Vec<_>>(),
+            "other_changes": self.products - number_of(shared),
         })
     }
 
-    fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
+    fn write(&self, out: &mut impl fmt::Write, listing: Listing) -> fmt::Result {
         let Self {
             pointer, products, ..
         } = self;
         let pointer = single_line(pointer);
         let counted = Counted(*products);
-        match (&self.changes[..], self.shared()) {
+        let shared = self.shared(2);
+        match (&self.changes[..], shared) {
             ([(change, _)], _) => {
                 return writeln!(out, "~ {pointer}: {}: {counted}", ShownValues(change));
             }
             (_, []) => return writeln!(out, "~ {pointer}: {counted}, each another change"),
             _ => writeln!(out, "~ {pointer}: {counted}")?,
         }
-        let shared = self.shared();
-        for (change, products) in shared {
+        let shown = &shared[..shared.len().min(listing.most_fields())];
+        for (change, products) in shown {
             writeln!(out, "    {}: {products}", ShownValues(change))?;
         }
-        let named: usize = shared.iter().map(|(_, products)| products).sum();
-        match products - named {
+        match products - number_of(shown) {
             0 => Ok(()),
             others => writeln!(out, "    other changes: {others}"),
         }
     }
+}
+
+/// Returns the number of products with these changes.
+fn number_of(changes: &[(&FieldChange, usize)]) -> usize {
+    changes.iter().map(|(_, products)| products).sum()
 }
 
 /// Detail that a plan keeps in memory.
@@ -242,11 +249,12 @@ impl Plan {
         // For one product, that would be the same twice.
         if self.changed.len() > 1 || listing == Listing::Counts {
             let most = by_field.iter().take(listing.most_fields());
-            most.clone().try_for_each(|field| field.write(out))?;
+            most.clone()
+                .try_for_each(|field| field.write(out, listing))?;
             write_rest(out, '~', "fields", by_field.len(), listing.most_fields())?;
         }
         let shared: HashSet<&FieldChange> = (by_field.iter())
-            .flat_map(FieldCount::shared)
+            .flat_map(|field| field.shared(MIN_SHARED_PRODUCTS))
             .map(|(change, _)| *change)
             .collect();
         let is_own =

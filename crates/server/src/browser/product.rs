@@ -86,8 +86,10 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
             None
         }
     };
+    let overrides = overrides(browser, code);
     let was_ever = events.as_ref().is_none_or(|events| !events.is_empty());
-    if live.is_none() && !was_ever {
+    // One that is hidden has overrides, even if clients never saw it.
+    if live.is_none() && !was_ever && overrides.is_empty() {
         let title = format!("Product {code} not found");
         return Err(Problem::not_found(
             &title,
@@ -103,7 +105,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
         here: "catalog",
         code: code.as_str(),
         live,
-        overrides: overrides(browser, code),
+        overrides,
         events,
     };
     answer::html(status, &page)

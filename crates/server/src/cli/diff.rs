@@ -1,10 +1,12 @@
 //! `vitrine diff`: prints the differences between two revisions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write as _;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::json;
+use vitrine_ingest::load::json::Node;
 use vitrine_ingest::load::plan::{Listing, Plan};
 use vitrine_ingest::load::report::counts_json;
 use vitrine_ingest::overrides::count_effects;
@@ -80,6 +82,16 @@ impl Diff {
                 texts.insert(code.to_string(), differences);
             }
         }
+        let without_change = |field: &&String| {
+            let changes = plan.changed.iter().flat_map(|product| &product.fields);
+            !changes
+                .into_iter()
+                .any(|change| is_of(&change.pointer, field))
+        };
+        for field in self.fields.iter().filter(without_change) {
+            require_field(field, before.values().chain(after.values()))?;
+        }
+        self.report_unknown_codes(|code| before.contains_key(code) || after.contains_key(code))?;
         before.keys().for_each(|code| plan.retire(code));
         for product in &mut plan.changed {
             product.texts = texts.remove(&product.code).unwrap_or_default();
@@ -89,14 +101,16 @@ impl Diff {
             plan.retain_fields(|pointer| self.fields.iter().any(|field| is_of(pointer, field)));
         }
         let effects = match to {
-            Moment::Live if !self.layer.is_base() => self.effects(&*store)?,
+            Moment::Live if !self.layer.is_base() => effects(&*store, &plan)?,
             _ => BTreeMap::new(),
         };
         if self.output.json {
-            let mut json = serde_json::to_value(&plan)?;
-            if self.stat {
-                let by_field = json["by_field"].take();
-                json = json!({"by_field": by_field, "counts": counts_json(&plan.counts())});
+            let mut json = match self.stat {
+                true => json!({"by_field": serde_json::to_value(&plan)?["by_field"].take()}),
+                false => serde_json::to_value(&plan)?,
+            };
+            if self.stat || !self.fields.is_empty() {
+                json["counts"] = counts_json(&plan.counts());
             }
             if !effects.is_empty() {
                 json["overrides"] = json!(effects);
@@ -120,16 +134,22 @@ impl Diff {
                 .iter()
                 .map(|(field, products)| format!("{field} of {products}"));
             let fields = fields.collect::<Vec<_>>().join(", ");
-            told += &format!("override {number} sets values of live products: {fields}\n");
+            told += &format!("override {number} sets values of these products now: {fields}\n");
         }
         print(&told)?;
         Ok(Outcome::Done)
     }
 
-    /// Counts the products of which overrides set values now.
-    fn effects(&self, store: &dyn Store) -> anyhow::Result<BTreeMap<u64, BTreeMap<&str, u64>>> {
-        let selection = self.selection();
-        count_effects(store, &|base| selection.contains(base))
+    /// Says on standard error which of the codes that are named no product has.
+    fn report_unknown_codes(&self, is_known: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        for code in self
+            .selection()
+            .named_codes()
+            .filter(|code| !is_known(code))
+        {
+            writeln!(output::stderr(), "vitrine: there is no product {code}")?;
+        }
+        Ok(())
     }
 
     fn selection(&self) -> Selection {
@@ -154,6 +174,41 @@ impl Diff {
         })?;
         revision.context(NOTHING_LOADED)?;
         Ok(products)
+    }
+}
+
+/// Counts the products of a plan of which overrides set values now.
+fn effects(
+    store: &dyn Store,
+    plan: &Plan,
+) -> anyhow::Result<BTreeMap<u64, BTreeMap<&'static str, u64>>> {
+    let changed = plan.changed.iter().map(|product| product.code.as_str());
+    let others = plan.created.iter().chain(&plan.retired);
+    let differing: HashSet<&str> = changed.chain(others.map(String::as_str)).collect();
+    count_effects(store, &|base| Ok(differing.contains(base.code.as_str())))
+}
+
+/// Refuses a field that no product has: a word that was misspelt would look as if nothing had changed.
+fn require_field<'p>(
+    field: &str,
+    products: impl IntoIterator<Item = &'p StoredProduct>,
+) -> anyhow::Result<()> {
+    fn has(node: &Node<'_>, pointer: &str, field: &str) -> bool {
+        match node {
+            Node::Object(members) => members.iter().any(|(key, value)| {
+                let pointer = format!("{pointer}/{key}");
+                is_of(&pointer, field) || has(value, &pointer, field)
+            }),
+            _ => false,
+        }
+    }
+    let mut products = products.into_iter().peekable();
+    let is_there = |product: &StoredProduct| has(&Node::parse(&product.document).0, "", field);
+    match products.peek().is_none() || products.any(is_there) {
+        true => Ok(()),
+        false => bail!(
+            "no product has a field `{field}`; name one as the API does, such as is_orderable or /gift_card/denominations"
+        ),
     }
 }
 

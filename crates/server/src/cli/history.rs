@@ -76,11 +76,14 @@ impl History {
         if let Some(code) = &self.code {
             return self.product(&*store, &parsed_code(code)?);
         }
-        let revisions = store.revisions(self.limit)?;
+        let mut revisions = store.revisions(self.limit.saturating_add(1))?;
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let has_older = revisions.len() > limit;
+        revisions.truncate(limit);
         if self.output.json {
             let revisions = revisions.iter().map(revision_json).collect();
             print_json(&Value::Array(revisions))?;
-            return Ok(Outcome::Done);
+            return self.done(has_older, "revisions");
         }
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -116,6 +119,18 @@ impl History {
             ]);
         }
         print(&format!("{}\n", table.trim_fmt()))?;
+        self.done(has_older, "revisions")
+    }
+
+    /// Says that there are older ones than were printed; beside JSON on standard error.
+    fn done(&self, has_older: bool, what: &str) -> anyhow::Result<Outcome> {
+        let limit = self.limit;
+        let told = format!("… and older {what} than these {limit}; --limit shows more\n");
+        match (has_older, self.output.json) {
+            (false, _) => {}
+            (true, true) => output::stderr().write_all(told.as_bytes())?,
+            (true, false) => print(&told)?,
+        }
         Ok(Outcome::Done)
     }
 
@@ -123,7 +138,11 @@ impl History {
     fn product(&self, store: &dyn Store, code: &ProductCode) -> anyhow::Result<Outcome> {
         let (changes, has_older) = product_history(store, code, self.limit)?;
         if changes.is_empty() {
-            bail!("no kept revision has a product with the code `{code}`");
+            let hidden = hidden_by(store, code)?;
+            let hidden =
+                hidden.map(|number| format!("; the live one is hidden by override {number}"));
+            let hidden = hidden.unwrap_or_default();
+            bail!("no kept revision has a product with the code `{code}`{hidden}");
         }
         let mut told = String::new();
         let mut list = Vec::new();
@@ -137,20 +156,19 @@ impl History {
                 false => write_change(&mut told, change, &texts)?,
             }
         }
-        if self.output.json {
-            print_json(&Value::Array(list))?;
-            return Ok(Outcome::Done);
+        match self.output.json {
+            true => print_json(&Value::Array(list))?,
+            false => print(&told)?,
         }
-        if has_older {
-            let limit = self.limit;
-            writeln!(
-                told,
-                "… and older versions than these {limit}; --limit shows more"
-            )?;
-        }
-        print(&told)?;
-        Ok(Outcome::Done)
+        self.done(has_older, "versions")
     }
+}
+
+/// Returns the number of the override that hides a live product.
+pub(super) fn hidden_by(store: &dyn Store, code: &ProductCode) -> anyhow::Result<Option<u64>> {
+    let mut overrides = overrides_of(store, code)?.into_iter();
+    let hiding = overrides.find(|(_, fields)| fields.contains(&"visible"));
+    Ok(hiding.map(|(one, _)| one.number))
 }
 
 /// Returns the word for a kind of change.

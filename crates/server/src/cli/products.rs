@@ -11,7 +11,7 @@ use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
 use super::export::{RecordFormat, RecordWriter};
-use super::history::NOTHING_LOADED;
+use super::history::{NOTHING_LOADED, hidden_by};
 use super::layer_args::LayerArgs;
 use super::list::ProductTable;
 use super::remote::ReaderArgs;
@@ -128,7 +128,15 @@ fn each(
     let mut missing: Vec<&str> = missing.into_iter().collect();
     missing.sort_unstable();
     for code in missing {
-        writeln!(output::stderr(), "vitrine: there is no product {code}")?;
+        let hidden = match (moment, code.parse()) {
+            (Moment::Live, Ok(code)) if !layer.is_base() => hidden_by(store, &code)?,
+            _ => None,
+        };
+        let told = match hidden {
+            Some(number) => format!("{code} is hidden by override {number}; --base shows it"),
+            None => format!("there is no product {code}"),
+        };
+        writeln!(output::stderr(), "vitrine: {told}")?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{ALLOW_ALL, Store, gift_card, text};
+use crate::overrides_commands::refused;
 
 /// Ten products; `change` makes each of them what it is.
 fn ten(change: impl Fn(usize, &mut Value)) -> Vec<Value> {
@@ -66,8 +67,9 @@ fn plans_and_diffs_begin_with_counts_by_field() {
         json!({
             "by_field": [
                 {"pointer": "/is_orderable", "products": 6,
-                 "shared_changes": [{"old": "true", "new": "false", "products": 6}]},
-                {"pointer": "/name", "products": 2, "shared_changes": []},
+                 "shared_changes": [{"old": "true", "new": "false", "products": 6}],
+                 "other_changes": 0},
+                {"pointer": "/name", "products": 2, "shared_changes": [], "other_changes": 2},
             ],
             "counts": {"created": 1, "changed": 8, "retired": 1, "unchanged": 1},
         })
@@ -124,10 +126,25 @@ fn diff_is_narrowed_by_codes_and_fields() {
     );
     assert_eq!(changed(&["--field", "name"]).0, "P6 P7");
     assert_eq!(changed(&["--field", "/name"]).0, "P6 P7");
-    assert_eq!(changed(&["--field", "/nam"]).0, "");
+    for (field, options) in [("/nam", &[][..]), ("nosuch", &["--stat"])] {
+        let command = [&["diff", "1", "2", "--field", field], options].concat();
+        let told = refused(&store, 1, &command);
+        assert!(
+            told.contains(&format!("no product has a field `{field}`")),
+            "{told}"
+        );
+    }
+    assert_eq!(changed(&["--field", "currency"]).0, "");
+    let unknown = store.run(&["diff", "1", "2", "--code", "NONE"]);
+    assert!(text(&unknown.stderr).contains("there is no product NONE"));
     let (codes, diff) = changed(&["--field", "name", "--field", "is_orderable", "--code", "P?"]);
     assert_eq!(codes, "P0 P1 P2 P3 P4 P5 P6 P7");
     assert_eq!(diff["created"], json!([]));
+    let (_, diff) = changed(&["--field", "name"]);
+    assert_eq!(
+        (&diff["created"], &diff["counts"]["created"]),
+        (&json!([]), &json!(1))
+    );
     // What isn't shown is said.
     let shown = store.ok(&["diff", "1", "2", "--field", "name"]);
     let said = "--field: 2 of 8 changed products; created and retired ones aren't shown\n";
@@ -237,6 +254,13 @@ fn history_of_a_product_says_what_each_revision_did() {
         "{cut}"
     );
     assert!(!cut.contains("revision 2"), "{cut}");
+    let cut = store.ok(&["history", "--limit", "2"]);
+    assert!(
+        cut.contains("older revisions than these 2; --limit shows more"),
+        "{cut}"
+    );
+    let cut = store.run(&["history", "--limit", "2", "--json"]);
+    assert!(text(&cut.stderr).contains("older revisions than these 2"));
     let missing = store.run(&["history", "NONE"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).contains("no kept revision has a product with the code `NONE`"));
