@@ -25,6 +25,33 @@ pub struct Selector {
 }
 
 impl Selector {
+    /// Returns true if this selects whatever another selector does, in any catalog: each member here is there, too, with no other
+    /// values.
+    #[must_use]
+    pub fn includes(&self, other: &Self) -> bool {
+        fn lies_in<T: PartialEq>(own: Option<&Vec<T>>, other: Option<&Vec<T>>) -> bool {
+            own.is_none_or(|own| {
+                other.is_some_and(|other| other.iter().all(|one| own.contains(one)))
+            })
+        }
+        let Self {
+            codes,
+            categories,
+            countries,
+            currencies,
+            payout_types,
+        } = self;
+        let has_codes = codes.as_ref().is_none_or(|own| {
+            let other = other.codes.as_ref();
+            other.is_some_and(|other| other.iter().all(|code| own.contains(code)))
+        });
+        has_codes
+            && lies_in(categories.as_ref(), other.categories.as_ref())
+            && lies_in(countries.as_ref(), other.countries.as_ref())
+            && lies_in(currencies.as_ref(), other.currencies.as_ref())
+            && lies_in(payout_types.as_ref(), other.payout_types.as_ref())
+    }
+
     /// Returns true if the selector holds for the product with this code and these attributes.
     pub(super) fn selects(&self, code: &str, facts: &FactsView<'_>) -> bool {
         let Self {
@@ -68,5 +95,41 @@ impl Selector {
             groups.push_named(snapshot, FacetKind::PayoutType, names);
         }
         groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(categories: Option<&[&str]>, countries: Option<&[&str]>) -> Selector {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+        Selector {
+            categories: categories.map(texts),
+            countries: countries
+                .map(|codes| codes.iter().map(|code| code.parse().unwrap()).collect()),
+            ..Selector::default()
+        }
+    }
+
+    #[test]
+    fn selector_includes_those_with_fewer_values_or_more_members() {
+        let food = of(Some(&["food"]), None);
+        let both = of(Some(&["food", "books"]), None);
+        let nordic = of(Some(&["food"]), Some(&["SE"]));
+        for (wide, narrow) in [
+            (&food, &food),
+            (&both, &food),
+            (&food, &nordic),
+            (&both, &nordic),
+            (&of(None, None), &nordic),
+        ] {
+            assert!(wide.includes(narrow), "{wide:?} {narrow:?}");
+            assert!(
+                wide == narrow || !narrow.includes(wide),
+                "{wide:?} {narrow:?}"
+            );
+        }
+        assert!(!food.includes(&of(Some(&["books"]), Some(&["SE"]))));
     }
 }

@@ -132,7 +132,8 @@ fn shown(view: &KeyView) -> String {
     }
 }
 
-/// Returns false only if no product can become visible, whatever the catalog is: no more selectors allow, no fewer deny.
+/// Returns false only if no product can become visible, whatever the catalog is: each selector that allows lies in one that allows
+/// now, and each that denies now lies in one that denies.
 fn may_see_more(key: &RestoredKey) -> bool {
     let (now, then) = match (&key.now, &key.then) {
         (KeyView::Everything, _) | (_, KeyView::Unknown) => return false,
@@ -143,8 +144,9 @@ fn may_see_more(key: &RestoredKey) -> bool {
     };
     match (now, then) {
         (Ok(now), Ok(then)) => {
-            let is_in =
-                |all: &[Selector], some: &[Selector]| some.iter().all(|one| all.contains(one));
+            let is_in = |all: &[Selector], some: &[Selector]| {
+                (some.iter()).all(|one| all.iter().any(|other| other.includes(one)))
+            };
             let allows_no_more = match (&now.allow, &then.allow) {
                 (None, _) => true,
                 (Some(_), None) => false,

@@ -110,6 +110,14 @@ pub(super) fn warn_of_excesses(table: &AssortmentTable, snapshot: &Arc<Snapshot>
         let mut discounts = known.live().rules().discounts.iter();
         discounts.any(|discount| discount.change.may_exceed())
     };
+    let not_looked_at =
+        (table.iter().filter(may_exceed).count()).saturating_sub(MAX_LOOKED_THROUGH);
+    if not_looked_at > 0 {
+        tracing::warn!(
+            assortments = not_looked_at,
+            "shares of discounts may be above 1 in more assortments, which weren't looked at; `vitrine assortments diff` tells of one"
+        );
+    }
     for known in table.iter().filter(may_exceed).take(MAX_LOOKED_THROUGH) {
         let excessive = known.live().view(snapshot).excessive_discounts(snapshot);
         if let Some(first) = excessive.first() {

@@ -170,6 +170,15 @@ fn rules_in_toml_are_the_same_rules() {
         shown["discounts"],
         json!([{"codes": ["P1"], "set": "0.0125"}])
     );
+    // Standard input has no name, and some editors begin files with a mark.
+    for (input, is_same) in [(rules, true), ("\u{feff}{\"allow\": []}", false)] {
+        let input = std::fs::File::open(store.write("piped", input)).expect("a file");
+        let set = ["assortments", "set", "piped", "-", "--allow", "retire=100%"];
+        let set = store.command(&set).stdin(input).status();
+        assert!(set.expect("vitrine runs").success());
+        let piped = store.json(&["assortments", "show", "piped"]);
+        assert_eq!(piped == shown, is_same, "{piped}");
+    }
 }
 
 #[test]

@@ -162,4 +162,21 @@ fn restore_that_would_widen_names_the_keys() {
         "--yes",
     ]);
     wait_to_see(&server, &narrowed, Ok(&["B"]));
+    // So does one whose selectors lie in those of now.
+    let audited = store.json(&["audit", "--assortment", "one", "--json"]);
+    assert_eq!(audited[0]["action"], "restore");
+    let narrow = store.path("narrower.db").display().to_string();
+    set(
+        &store,
+        "one",
+        &json!({"allow": [{"codes": ["B"], "currencies": ["EUR"]}]}),
+    );
+    store.ok(&["backup", &narrow]);
+    set(
+        &store,
+        "one",
+        &json!({"allow": [{"codes": ["A", "B"]}, {"codes": ["C"]}]}),
+    );
+    store.ok(&["restore", &narrow, "--yes"]);
+    wait_to_see(&server, &narrowed, Ok(&["B"]));
 }

@@ -153,6 +153,16 @@ fn hundred_codes_are_taken_and_one_more_is_refused() {
         assert_eq!(details[0]["location"], json!(["query", "codes"]));
         assert!(reply.json()["help"].to_string().contains("100"));
     }
+    // What is malformed behind them is told, too.
+    let target = format!("{}&codes=a%20b&codes=", target(&names[..100]));
+    let details = server.get(&key, &target).json()["details"].clone();
+    let types: Vec<&Value> = details
+        .as_array()
+        .expect("details")
+        .iter()
+        .map(|one| &one["type"])
+        .collect();
+    assert_eq!(types, ["out_of_range", "invalid_value", "invalid_value"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Changes of keys, of texts, of webhooks and by restores: the fields that differ. A secret is never among them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -221,15 +221,20 @@ pub(crate) fn accepted_assortments() -> Change {
     }
 }
 
-/// Keys, texts taken down and live revision of a store at a moment: all that a restore changes of what the log tells.
+/// Keys, texts taken down, assortments, overrides and live revision of a store at a moment: all that a restore changes of what the
+/// log tells.
 #[derive(Clone)]
 pub(crate) struct Standing {
     pub(crate) keys: Vec<KeyRecord>,
     pub(crate) taken_down: BTreeSet<TextDigest>,
+    /// Live assortments by name, with number and id of the version.
+    pub(crate) assortments: BTreeMap<String, (i64, String)>,
+    /// Overrides that haven't ended by number, with their definition and status.
+    pub(crate) overrides: BTreeMap<i64, (String, String)>,
     pub(crate) revision: Option<u64>,
 }
 
-/// Returns the changes by a restore: of the store, which there is always, then of keys and texts that differ.
+/// Returns the changes by a restore: of the store, which there is always, then of keys, texts, assortments and overrides that differ.
 pub(crate) fn restored(backup: &str, before: &Standing, after: &Standing) -> Vec<Change> {
     let number = |standing: &Standing| standing.revision.map(|number| number.to_string());
     let mut changes = vec![Change {
@@ -252,7 +257,45 @@ pub(crate) fn restored(backup: &str, before: &Standing, after: &Standing) -> Vec
             .iter()
             .filter_map(|text| text_change(text, status(before, text), TextStatus::TakenDown)),
     );
+    let version = |(number, _): &(i64, String)| number.to_string();
+    let assortments = ("assortment", "version");
+    changes.extend(replaced(
+        assortments,
+        &before.assortments,
+        &after.assortments,
+        version,
+    ));
+    let status = |(_, status): &(String, String)| status.clone();
+    let overrides = ("override", "status");
+    changes.extend(replaced(
+        overrides,
+        &before.overrides,
+        &after.overrides,
+        status,
+    ));
     changes
+}
+
+/// Returns the changes of things by their names, each with the value of one field: of those that aren't the same any more.
+fn replaced<N: Ord + ToString, T: PartialEq>(
+    (subject_kind, field): (&'static str, &'static str),
+    before: &BTreeMap<N, T>,
+    after: &BTreeMap<N, T>,
+    value: impl Fn(&T) -> String,
+) -> Vec<Change> {
+    let names: BTreeSet<&N> = before.keys().chain(after.keys()).collect();
+    let differs = |name: &&N| before.get(name) != after.get(name);
+    (names.into_iter().filter(differs))
+        .map(|name| Change {
+            subject_kind,
+            subject: name.to_string(),
+            fields: differences(
+                &[field],
+                [before.get(name).map(&value)],
+                [after.get(name).map(&value)],
+            ),
+        })
+        .collect()
 }
 
 /// Returns the change by creating a store from a backup, whose log tells of its keys and texts.

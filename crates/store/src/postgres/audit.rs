@@ -1,6 +1,6 @@
 //! The audit log: writing entries in the transaction of a change, and reading them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -100,9 +100,25 @@ pub(super) fn standing(session: &mut Session) -> Result<Standing, StoreError> {
     let state = session.row(READING, sql, &[])?;
     let revision: Option<i64> = state.map_or(Ok(None), |row| get(&row, 0))?;
     let rows = keys::readable_rows(session)?.into_iter();
+    let mut assortments = BTreeMap::new();
+    let sql = "select name, number, id from vitrine.assortment_version \
+               where replaced_at is null and rules is not null";
+    session.each_row(READING, sql, &[], |row| {
+        assortments.insert(get(row, 0)?, (get(row, 1)?, get(row, 2)?));
+        Ok(())
+    })?;
+    let mut overrides = BTreeMap::new();
+    let sql =
+        "select number, definition, status from vitrine.catalog_override where status <> 'ended'";
+    session.each_row(READING, sql, &[], |row| {
+        overrides.insert(get(row, 0)?, (get(row, 1)?, get(row, 2)?));
+        Ok(())
+    })?;
     Ok(Standing {
         keys: rows.filter_map(|row| row.try_into().ok()).collect(),
         taken_down,
+        assortments,
+        overrides,
         revision: revision.and_then(|number| number.try_into().ok()),
     })
 }

@@ -1,8 +1,9 @@
 //! The audit log: writing entries in the transaction of a change, and reading them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::{during, keys};
@@ -114,11 +115,27 @@ pub(super) fn standing(transaction: &Transaction<'_>) -> Result<Standing, StoreE
         .optional()
         .map_err(during(READING))?;
     let rows = keys::readable_rows(transaction)?.into_iter();
+    let assortments = "select name, number, id from main.assortment_version \
+                       where replaced_at is null and rules is not null";
+    let overrides =
+        "select number, definition, status from main.catalog_override where status <> 'ended'";
     Ok(Standing {
         keys: rows.filter_map(|row| row.try_into().ok()).collect(),
         taken_down,
+        assortments: by_name(transaction, assortments)?,
+        overrides: by_name(transaction, overrides)?,
         revision: revision.flatten().and_then(|number| number.try_into().ok()),
     })
+}
+
+/// Returns the rows of a query by their first column.
+fn by_name<N: FromSql + Ord, A: FromSql, B: FromSql>(
+    transaction: &Transaction<'_>,
+    sql: &str,
+) -> Result<BTreeMap<N, (A, B)>, StoreError> {
+    let mut statement = transaction.prepare(sql).map_err(during(READING))?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))));
+    rows.and_then(Iterator::collect).map_err(during(READING))
 }
 
 fn audit_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {

@@ -267,7 +267,9 @@ pub(in crate::cli) fn stored_rules(stored: &str) -> anyhow::Result<Rules> {
 fn read_rules(path: &Path) -> anyhow::Result<Option<Rules>> {
     let shown = path.display();
     let text = read(path).with_context(|| format!("can't read {shown}"))?;
-    match assortments::parse(&text, format_of(path)) {
+    // Some editors begin files with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    match assortments::parse(text, format_of(path, text)) {
         Ok(rules) => Ok(Some(rules)),
         Err(faults) => {
             refuse(&shown.to_string(), &faults)?;

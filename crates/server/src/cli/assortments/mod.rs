@@ -275,9 +275,14 @@ fn to_json(version: &AssortmentVersion) -> Value {
     })
 }
 
-/// Returns the format of a file of rules, by its name.
-fn format_of(path: &std::path::Path) -> Format {
-    match path.extension().is_some_and(|ending| ending == "toml") {
+/// Returns the format of rules: by the name of their file, or of standard input by how it begins.
+fn format_of(path: &std::path::Path, text: &str) -> Format {
+    let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+    let is_toml = match path.as_os_str() == "-" {
+        true => !matches!(text.trim_start().chars().next(), None | Some('{')),
+        false => ending.is_some_and(|ending| ending == "toml"),
+    };
+    match is_toml {
         true => Format::Toml,
         false => Format::Json,
     }

@@ -157,14 +157,11 @@ pub(super) fn read<P: Copy>(
             continue;
         }
         if let Multiplicity::UpTo(max) = row.multiplicity
-            && count > max
+            && count == max + 1
         {
-            if count == max + 1 {
-                let message = format!("`{name}` was given more than {max} times");
-                faults.add(FaultType::OutOfRange, name, message);
-                faults.help(format!("send {max} of them at a time"));
-            }
-            continue;
+            let message = format!("`{name}` was given more than {max} times");
+            faults.add(FaultType::OutOfRange, name, message);
+            faults.help(format!("send {max} of them at a time"));
         }
         let value = match &value {
             Ok(value) => Ok(&**value),
