@@ -14,7 +14,7 @@ use crate::as_texts;
 
 /// Selection of products. Values of one kind are alternatives; kinds narrow each other. An empty one selects all products.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Selection {
     /// Codes, and patterns of codes.
     #[serde(with = "as_texts", skip_serializing_if = "Vec::is_empty")]

@@ -4,8 +4,7 @@
 //! nothing to do.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use vitrine_ingest::overrides::instants::{AppliedInstant, apply_next};
@@ -26,6 +25,10 @@ const WATCH_EVERY: Duration = Duration::from_secs(5);
 /// Pause after a failure.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 
+/// Maximum time that a process waits for this thread when it ends. It may wait for another writer, and a publish that doesn't
+/// come to its end is rolled back.
+const MAX_END: Duration = Duration::from_secs(1);
+
 /// Action at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtInstant {
@@ -39,7 +42,8 @@ pub enum AtInstant {
 #[derive(Debug)]
 pub struct InstantThread {
     stop: Option<SyncSender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Disconnected once the thread has ended.
+    ended: Receiver<()>,
 }
 
 impl InstantThread {
@@ -70,14 +74,16 @@ impl InstantThread {
         metrics: Arc<InstantMetrics>,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel(1);
+        let (running, ended) = sync_channel(0);
         let thread = std::thread::Builder::new().name("instants".to_owned());
-        let thread = thread.spawn(move || {
+        thread.spawn(move || {
             lower_priority();
             run(&*store, at_instant, &metrics, &stopped);
+            drop(running);
         })?;
         Ok(Self {
             stop: Some(stop),
-            thread: Some(thread),
+            ended,
         })
     }
 }
@@ -85,17 +91,14 @@ impl InstantThread {
 impl Drop for InstantThread {
     fn drop(&mut self) {
         drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic was logged.
-            let _ = thread.join();
-        }
+        let _ = self.ended.recv_timeout(MAX_END);
     }
 }
 
 fn run(store: &dyn Store, at_instant: AtInstant, metrics: &InstantMetrics, stopped: &Receiver<()>) {
     let mut is_failing = false;
     loop {
-        let looked = caught(|| look(store, at_instant, metrics));
+        let looked = caught(|| look(store, at_instant, metrics, stopped));
         let pause = match looked {
             Ok(Ok(pause)) => {
                 is_failing = false;
@@ -119,18 +122,21 @@ fn run(store: &dyn Store, at_instant: AtInstant, metrics: &InstantMetrics, stopp
     }
 }
 
-/// Applies what is due. Returns the time until the next look.
+/// Applies what is due, until this is stopped. Returns the time until the next look.
 fn look(
     store: &dyn Store,
     at_instant: AtInstant,
     metrics: &InstantMetrics,
+    stopped: &Receiver<()>,
 ) -> anyhow::Result<Duration> {
     let next = store.next_instant()?;
     let overdue = next.map(|next| next.now.duration_since(next.at).as_secs_f64());
     metrics.overdue_seconds.set(overdue.unwrap_or(0.0).max(0.0));
     let is_due = next.is_some_and(|next| next.at <= next.now);
     if at_instant == AtInstant::Apply && is_due {
-        while let Some(applied) = apply_next(store)? {
+        while stopped.try_recv() == Err(TryRecvError::Empty)
+            && let Some(applied) = apply_next(store)?
+        {
             log_applied(&applied);
             metrics.applied.increment();
             if !applied.exceeded.is_empty() {

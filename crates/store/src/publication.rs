@@ -81,7 +81,7 @@ pub trait Publication {
     /// If the store can't be written.
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
 
-    /// Returns the number of products that were live when this publish began.
+    /// Returns the number of products that were live when this publish began, hidden ones included.
     fn live_before(&self) -> u64;
 
     /// Reads the products that were live when this publish began, in ascending order of codes.

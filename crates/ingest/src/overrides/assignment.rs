@@ -9,6 +9,9 @@ use vitrine_model::money::{Amount, DiscountMultiplier};
 use vitrine_model::product::{Availability, State};
 use vitrine_model::single_line::SingleLine;
 
+/// Field of all values about amounts.
+pub(super) const DENOMINATIONS: &str = "denominations";
+
 /// A value that an override sets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Assignment {
@@ -52,10 +55,23 @@ impl Assignment {
             Self::IsOrderable(_) => "is_orderable",
             Self::Availability(_) => "availability",
             Self::Discount(_) => "discount_multiplier",
-            Self::Minimum(_) | Self::Maximum(_) | Self::Amounts(_) => "denominations",
+            Self::Minimum(_) | Self::Maximum(_) | Self::Amounts(_) => DENOMINATIONS,
             Self::Category(..) => "categories",
             Self::Country(..) => "countries_redeemable_in",
             Self::Hidden => "visible",
+        }
+    }
+
+    /// Returns true if of this value and an earlier one only this holds. Amounts are narrowed by both, and lists changed by both.
+    pub(super) fn replaces(&self, earlier: &Self) -> bool {
+        match (self, earlier) {
+            (Self::Category(change, name), Self::Category(before, other)) => {
+                name == other && change != before
+            }
+            (Self::Country(change, country), Self::Country(before, other)) => {
+                country == other && change != before
+            }
+            _ => self.field() == earlier.field() && self.field() != DENOMINATIONS,
         }
     }
 }
@@ -114,7 +130,9 @@ impl FromStr for Assignment {
             ("maximum_value", None) => Self::Maximum(value.parse()?),
             ("available_list", None) => Self::Amounts(amounts(value)?),
             ("categories", Some(change)) => Self::Category(change, value.parse()?),
-            ("countries_redeemable_in", Some(change)) => Self::Country(change, value.parse()?),
+            ("countries_redeemable_in", Some(change)) => {
+                Self::Country(change, Country::assigned(value)?)
+            }
             ("categories" | "countries_redeemable_in", None) => {
                 return Err(Invalid::new(
                     "assignment",
@@ -181,6 +199,7 @@ mod tests {
             "visible=true",
             "categories=food",
             "countries_redeemable_in+=Sweden",
+            "countries_redeemable_in+=ZZ",
             "available_list=",
             "available_list=10,,20",
             "discount_multiplier=2%",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail, ensure};
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
@@ -38,7 +38,7 @@ pub struct Request {
 /// Outcome of a change of overrides, or its plan.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// The override that was made, with its number; the number is 0 in a plan.
+    /// The override that was made, with its number; in a plan it is 0.
     pub made: Option<Override>,
     /// The overrides that were ended.
     pub ended: Vec<Override>,
@@ -48,8 +48,10 @@ pub struct Changed {
     pub selected: u64,
     /// Codes that are named and that no live product has.
     pub missing: Vec<String>,
-    /// Overrides that set the same fields of the same products, with the number of these products.
+    /// Overrides that set the same fields of the same products, now or later, with the number of these products.
     pub overlapping: BTreeMap<u64, u64>,
+    /// Overrides that leave products no amount, so that they can't be ordered as was set, with their number.
+    pub without_amounts: BTreeMap<u64, u64>,
     /// Difference between what clients saw and what they see; for an override that begins later, as it would be now.
     pub plan: Plan,
     /// Limits of the guard that are exceeded; then nothing was changed.
@@ -62,10 +64,45 @@ pub struct Changed {
 ///
 /// # Errors
 ///
-/// If the store can't be read or written; then nothing was changed.
+/// If it would end before it begins, or is about the products of now and there are none, or the store can't be read or
+/// written; then nothing was changed.
 pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Result<Changed> {
     let (mut publication, instants) = begin(store, intent)?;
     let now = to_millisecond(publication.now()?);
+    let open = open_at(&mut *publication, now)?;
+    let one = requested(store, request, now)?;
+    let new = &one.stored.made;
+    let begins_later = new.status == OverrideStatus::Scheduled;
+    let before: Vec<Override> = open.iter().filter(|one| one.is_active()).cloned().collect();
+    let after: Vec<Override> = before.iter().chain([&one]).cloned().collect();
+    let touched = std::slice::from_ref(&one);
+    let mut pass = Pass::new(store, &before, &after, touched, Detail::Fields).with_others(&open);
+    let writes = intent == Intent::Apply && !begins_later;
+    pass.run(writes.then_some(&mut *publication))?;
+    let exceeded = pass.exceeded(&mut *publication, &one.definition.allowances)?;
+    let mut changed = Changed {
+        exceeded,
+        instants,
+        ..pass.finish()
+    };
+    let mut made = one.clone();
+    if intent == Intent::Apply && changed.exceeded.is_empty() {
+        made.number = publication.add_override(new)?;
+        made.stored.number = made.number;
+        let note = RevisionNote {
+            by: new.created_by.clone(),
+            note: Some(described(&made, "begins", new.note.as_deref())),
+            source_digest: None,
+        };
+        let committed = publication.commit(now, &note)?;
+        changed.revision = committed.map(|(revision, _)| revision);
+    }
+    changed.made = Some(made);
+    Ok(changed)
+}
+
+/// Returns the override of a request, without a number.
+fn requested(store: &dyn Store, request: Request, now: Timestamp) -> anyhow::Result<Override> {
     let Request {
         mut definition,
         is_frozen,
@@ -74,60 +111,43 @@ pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Resu
         by,
         note,
     } = request;
-    if is_frozen {
-        definition.frozen = Some(matching(store, &definition)?);
-    }
     let (from, until) = (from.map(to_millisecond), until.map(to_millisecond));
-    let begins_later = from.is_some_and(|from| from > now);
-    let status = match begins_later {
+    let begins = from.unwrap_or(now).max(now);
+    if let Some(until) = until
+        && until <= begins
+    {
+        bail!("it would end at {until}, which is not after its beginning at {begins}");
+    }
+    if is_frozen {
+        let codes = matching(store, &definition)?;
+        ensure!(
+            !codes.is_empty(),
+            "no live product matches now, and a frozen override is about no other"
+        );
+        definition.frozen = Some(codes);
+    }
+    let status = match begins > now {
         true => OverrideStatus::Scheduled,
         false => OverrideStatus::Active,
     };
     let made = NewOverride {
         definition: serde_json::to_string(&definition)?,
-        from: from.unwrap_or(now),
+        from: begins,
         until,
         created_at: now,
-        created_by: by.clone(),
-        note: note.clone(),
+        created_by: by,
+        note,
         status,
     };
-    let before = active(&mut *publication)?;
-    let number = match intent {
-        Intent::Apply => publication.add_override(&made)?,
-        Intent::DryRun => 0,
-    };
-    let one = Override {
-        number,
+    Ok(Override {
+        number: 0,
         definition,
         stored: StoredOverride {
-            number,
+            number: 0,
             made,
             ended: None,
         },
-    };
-    let after: Vec<Override> = before.iter().chain([&one]).cloned().collect();
-    let touched = std::slice::from_ref(&one);
-    let mut pass = Pass::new(store, &before, &after, touched, Detail::Fields);
-    let writes = intent == Intent::Apply && !begins_later;
-    pass.run(writes.then_some(&mut *publication))?;
-    let revision_note = RevisionNote {
-        by,
-        note: Some(described(&one, "begins", note.as_deref())),
-        source_digest: None,
-    };
-    let exceeded = pass.exceeded(&mut *publication, &one.definition.allowances)?;
-    let mut changed = Changed {
-        exceeded,
-        instants,
-        ..pass.finish()
-    };
-    if intent == Intent::Apply && changed.exceeded.is_empty() {
-        let committed = publication.commit(now, &revision_note)?;
-        changed.revision = committed.map(|(revision, _)| revision);
-    }
-    changed.made = Some(one);
-    Ok(changed)
+    })
 }
 
 /// Begins a publish; one that is to be applied comes after all instants that are due.
@@ -158,9 +178,10 @@ pub fn end(
     intent: Intent,
 ) -> anyhow::Result<Changed> {
     let (mut publication, instants) = begin(store, intent)?;
-    let open = Override::read_all(publication.open_overrides()?)?;
+    let now = to_millisecond(publication.now()?);
+    let open = open_at(&mut *publication, now)?;
     let mut ended = Vec::new();
-    for number in numbers {
+    for number in numbers.iter().collect::<BTreeSet<_>>() {
         let found = open.iter().find(|one| one.number == *number);
         let missing = || {
             format!(
@@ -184,14 +205,15 @@ pub fn end(
         ..pass.finish()
     };
     if writes {
-        let now = to_millisecond(publication.now()?);
         let end = OverrideEnd {
             at: now,
             by: Some(by.to_owned()),
             note: note.map(str::to_owned),
         };
-        for number in numbers {
-            publication.set_override(*number, Some(&end))?;
+        for one in &mut ended {
+            publication.set_override(one.number, Some(&end))?;
+            one.stored.made.status = OverrideStatus::Ended;
+            one.stored.ended = Some(end.clone());
         }
         let texts = ended.iter().map(|one| described(one, "ends", note));
         let note = RevisionNote {
@@ -213,10 +235,14 @@ pub(super) fn described(one: &Override, does: &str, note: Option<&str>) -> Strin
     format!("override {} {does} ({what}){note}", one.number)
 }
 
-fn active(publication: &mut dyn StorePublication) -> anyhow::Result<Vec<Override>> {
-    let mut active = Override::read_all(publication.open_overrides()?)?;
-    active.retain(Override::is_active);
-    Ok(active)
+/// Returns the overrides that haven't ended at a time, as they are then: a plan doesn't apply instants that are overdue, but comes
+/// after them.
+fn open_at(
+    publication: &mut dyn StorePublication,
+    time: Timestamp,
+) -> anyhow::Result<Vec<Override>> {
+    let open = Override::read_all(publication.open_overrides()?)?;
+    Ok(open.into_iter().filter_map(|one| one.at(time)).collect())
 }
 
 /// Returns the codes of the live products that match now.

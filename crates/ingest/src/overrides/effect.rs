@@ -1,6 +1,6 @@
 //! The effective product: a base with the overrides that select it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use vitrine_model::money::{Amount, DiscountMultiplier};
@@ -15,8 +15,9 @@ use crate::members::Members;
 pub struct Effect {
     /// The effective product; `None` if it is hidden.
     pub product: Option<StoredProduct>,
-    /// The fields that differ from the base, each with the number of the override that made its value.
-    pub fields: BTreeMap<&'static str, u64>,
+    /// The fields that differ from the base, each with the numbers of the overrides that made its value: of lists and amounts
+    /// these may be several.
+    pub fields: BTreeMap<&'static str, BTreeSet<u64>>,
 }
 
 /// Returns what `overrides`, which are in the order of their numbers, make of a product; `None` if it stays as its base is.
@@ -31,33 +32,67 @@ pub fn effect<'o>(
     base: &StoredProduct,
     overrides: impl IntoIterator<Item = &'o Override>,
 ) -> anyhow::Result<Option<Effect>> {
+    let selecting = selecting(base, overrides)?;
+    let hides = |one: &&&Override| one.definition.values.contains(&Assignment::Hidden);
+    match selecting.iter().rfind(hides) {
+        Some(one) => Ok(Some(Effect {
+            product: None,
+            fields: BTreeMap::from([("visible", BTreeSet::from([one.number]))]),
+        })),
+        None => effect_of(base, &selecting),
+    }
+}
+
+/// Returns the product as these overrides make it, as if none hid it.
+///
+/// # Errors
+///
+/// If the product is damaged.
+pub(super) fn unhidden<'o>(
+    base: &StoredProduct,
+    overrides: impl IntoIterator<Item = &'o Override>,
+) -> anyhow::Result<StoredProduct> {
+    let effect = effect_of(base, &selecting(base, overrides)?)?;
+    let product = effect.and_then(|effect| effect.product);
+    Ok(product.unwrap_or_else(|| base.clone()))
+}
+
+/// Returns the product that clients see; `None` if it is hidden.
+pub(super) fn seen<'e>(
+    base: &'e StoredProduct,
+    effect: Option<&'e Effect>,
+) -> Option<&'e StoredProduct> {
+    match effect {
+        None => Some(base),
+        Some(effect) => effect.product.as_ref(),
+    }
+}
+
+/// Returns the overrides that select a product.
+fn selecting<'o>(
+    base: &StoredProduct,
+    overrides: impl IntoIterator<Item = &'o Override>,
+) -> anyhow::Result<Vec<&'o Override>> {
     let mut selecting = Vec::new();
     for one in overrides {
         if one.definition.selects(base)? {
             selecting.push(one);
         }
     }
+    Ok(selecting)
+}
+
+/// Returns the values that overrides which select a product give it.
+fn effect_of(base: &StoredProduct, selecting: &[&Override]) -> anyhow::Result<Option<Effect>> {
     if selecting.is_empty() {
         return Ok(None);
     }
-    let assignments = || {
-        let each = |one: &&'o Override| {
-            let number = one.number;
-            (one.definition.values.iter()).map(move |value| (number, value))
-        };
-        selecting.iter().flat_map(each)
-    };
-    let hides = |(_, value): &(u64, &Assignment)| **value == Assignment::Hidden;
-    if let Some((number, _)) = assignments().rfind(hides) {
-        return Ok(Some(Effect {
-            product: None,
-            fields: BTreeMap::from([("visible", number)]),
-        }));
-    }
     let damaged = |error| anyhow::anyhow!("the product {} is damaged: {error}", base.code);
     let mut change = Change::of(base).map_err(damaged)?;
-    for (number, value) in assignments() {
-        change.assign(number, value);
+    for one in selecting {
+        for value in &one.definition.values {
+            change.assign(one.number, value);
+        }
     }
     let (product, fields) = change.finish().map_err(damaged)?;
     Ok((product != *base).then_some(Effect {
@@ -72,10 +107,8 @@ struct Change<'b> {
     members: Members<'b>,
     product: StoredProduct,
     narrowing: Narrowing,
-    /// The last override that sets the discount.
-    discount_by: u64,
-    /// Values as JSON of the fields that were assigned, each with the last override.
-    assigned: BTreeMap<&'static str, (u64, String)>,
+    /// Values as JSON of the fields that were assigned, each with the overrides that made it.
+    assigned: BTreeMap<&'static str, (BTreeSet<u64>, String)>,
 }
 
 /// Amounts that overrides leave.
@@ -84,8 +117,8 @@ struct Narrowing {
     minimum: Option<Amount>,
     maximum: Option<Amount>,
     list: Option<Vec<Amount>>,
-    /// The last override that narrows.
-    number: Option<u64>,
+    /// The overrides that narrow.
+    numbers: BTreeSet<u64>,
 }
 
 impl<'b> Change<'b> {
@@ -95,37 +128,54 @@ impl<'b> Change<'b> {
             members: Members::parse(&base.document)?,
             product: base.clone(),
             narrowing: Narrowing::default(),
-            discount_by: 0,
             assigned: BTreeMap::new(),
         })
     }
 
     fn assign(&mut self, number: u64, value: &Assignment) {
-        let json = match value {
-            Assignment::State(state) => json(state.as_str()),
+        let field = value.field();
+        match value {
+            Assignment::State(state) => self.set(field, number, json(state.as_str())),
             Assignment::IsOrderable(is_orderable) => {
                 self.product.is_orderable = *is_orderable;
-                json(is_orderable)
+                self.set(field, number, json(is_orderable));
             }
-            Assignment::Availability(availability) => json(availability.as_str()),
+            Assignment::Availability(availability) => {
+                self.set(field, number, json(availability.as_str()));
+            }
             Assignment::Discount(discount) => {
                 self.set_discount(discount);
-                self.discount_by = number;
-                json(&discount.cut())
+                self.set(field, number, json(&discount.cut()));
             }
             Assignment::Category(change, name) => {
                 let name = name.as_str().to_owned();
-                change_list(&mut self.product.categories, *change, name);
-                json(&self.product.categories)
+                if change_list(&mut self.product.categories, *change, name) {
+                    let list = json(&self.product.categories);
+                    self.add(field, number, list);
+                }
             }
             Assignment::Country(change, country) => {
-                change_list(&mut self.product.countries, *change, *country);
-                let countries = self.product.countries.iter().map(ToString::to_string);
-                json(&countries.collect::<Vec<_>>())
+                if change_list(&mut self.product.countries, *change, *country) {
+                    let countries = self.product.countries.iter().map(ToString::to_string);
+                    let list = json(&countries.collect::<Vec<_>>());
+                    self.add(field, number, list);
+                }
             }
-            narrowing => return self.narrowing.add(number, narrowing),
-        };
-        self.assigned.insert(value.field(), (number, json));
+            narrowing => self.narrowing.add(number, narrowing),
+        }
+    }
+
+    /// Sets a field, whatever other overrides made of it.
+    fn set(&mut self, field: &'static str, number: u64, json: String) {
+        self.assigned
+            .insert(field, (BTreeSet::from([number]), json));
+    }
+
+    /// Sets a field to what this override made of what others had made.
+    fn add(&mut self, field: &'static str, number: u64, json: String) {
+        let (numbers, value) = self.assigned.entry(field).or_default();
+        numbers.insert(number);
+        *value = json;
     }
 
     /// Sets the discount, unless it is the same number in other digits.
@@ -138,22 +188,23 @@ impl<'b> Change<'b> {
         self.product.discount_multiplier = exact;
     }
 
-    fn finish(mut self) -> serde_json::Result<(StoredProduct, BTreeMap<&'static str, u64>)> {
-        if let Some(number) = self.narrowing.number {
-            self.narrow(number)?;
+    fn finish(
+        mut self,
+    ) -> serde_json::Result<(StoredProduct, BTreeMap<&'static str, BTreeSet<u64>>)> {
+        if !self.narrowing.numbers.is_empty() {
+            self.narrow()?;
         }
+        // The document may lack digits in which the discount differs.
+        let has_other_discount = self.product.discount_multiplier != self.base.discount_multiplier;
         let mut fields = BTreeMap::new();
-        for (name, (number, json)) in self.assigned {
-            if self.members.get(name) != Some(&json) {
-                if name != "denominations" {
-                    self.members.set(name, "discount_multiplier", json);
-                }
-                fields.insert(name, number);
+        for (name, (numbers, json)) in self.assigned {
+            let is_same = self.members.get(name) == Some(&json);
+            if !is_same && name != "denominations" {
+                self.members.set(name, "discount_multiplier", json);
             }
-        }
-        if self.product.discount_multiplier != self.base.discount_multiplier {
-            // Perhaps only in digits that the document lacks.
-            fields.insert("discount_multiplier", self.discount_by);
+            if !is_same || (name == "discount_multiplier" && has_other_discount) {
+                fields.insert(name, numbers);
+            }
         }
         let document = self.members.to_json()?;
         // All that changes is in front of the content resources.
@@ -165,7 +216,7 @@ impl<'b> Change<'b> {
     }
 
     /// Narrows the amounts of a gift card or a payment. If none is left, the product can't be ordered.
-    fn narrow(&mut self, number: u64) -> serde_json::Result<()> {
+    fn narrow(&mut self) -> serde_json::Result<()> {
         let payout_type = self.members.text("payout_type")?;
         let Some(detail) = self.members.get(&payout_type) else {
             return Ok(());
@@ -180,14 +231,17 @@ impl<'b> Change<'b> {
         match self.narrowing.apply(&json_before)? {
             None => {
                 self.product.is_orderable = false;
-                self.assigned.insert("is_orderable", (number, json(&false)));
+                let numbers = self.narrowing.numbers.clone();
+                self.assigned
+                    .insert("is_orderable", (numbers, json(&false)));
             }
             Some(narrowed) if narrowed == json_before => {}
             Some(narrowed) => {
                 detail.set("denominations", "", narrowed.clone());
                 let detail = detail.to_json()?;
                 self.members.set(&payout_type, "", detail);
-                self.assigned.insert("denominations", (number, narrowed));
+                let numbers = self.narrowing.numbers.clone();
+                self.assigned.insert("denominations", (numbers, narrowed));
             }
         }
         Ok(())
@@ -211,7 +265,7 @@ impl Narrowing {
             }
             _ => return,
         }
-        self.number = Some(number);
+        self.numbers.insert(number);
     }
 
     /// Returns the denominations that are left of these; `None` if no amount is.
@@ -293,52 +347,18 @@ fn amounts_json(amounts: &[Amount]) -> String {
     json(&amounts.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
-fn change_list<T: PartialEq>(list: &mut Vec<T>, change: ListChange, value: T) {
+/// Changes a list; returns false if it has the value already, or hasn't it anyway.
+fn change_list<T: PartialEq>(list: &mut Vec<T>, change: ListChange, value: T) -> bool {
+    let has_it = list.contains(&value);
     match change {
         ListChange::Remove => list.retain(|own| *own != value),
-        ListChange::Add if list.contains(&value) => {}
+        ListChange::Add if has_it => {}
         ListChange::Add => list.push(value),
     }
+    has_it == (change == ListChange::Remove)
 }
 
 /// Returns a value as JSON; none of these can fail.
 fn json(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(value).unwrap_or_default()
-}
-
-/// Fields that overrides can set, in the contract's order.
-const FIELDS: [&str; 6] = [
-    "state",
-    "is_orderable",
-    "categories",
-    "countries_redeemable_in",
-    "discount_multiplier",
-    "availability",
-];
-
-/// Returns the fields that overrides can set and that differ between two bases; of a new product, all that it has.
-pub(super) fn changed_fields(
-    before: Option<&StoredProduct>,
-    after: &StoredProduct,
-) -> serde_json::Result<Vec<&'static str>> {
-    let after = Members::parse(&after.document)?;
-    let before = before.map(|before| Members::parse(&before.document));
-    let before = before.transpose()?;
-    let differs = |name: &&str| {
-        let before = before.as_ref().and_then(|before| before.get(name));
-        before != after.get(name)
-    };
-    let mut fields: Vec<&'static str> = FIELDS.into_iter().filter(differs).collect();
-    let amounts_before = before.as_ref().map(denominations).transpose()?;
-    let amounts_after = denominations(&after)?;
-    if amounts_after.is_some() && amounts_before.flatten() != amounts_after {
-        fields.push("denominations");
-    }
-    Ok(fields)
-}
-
-fn denominations(members: &Members<'_>) -> serde_json::Result<Option<String>> {
-    let detail = members.get(&members.text("payout_type")?);
-    let detail = detail.map(Members::parse).transpose()?;
-    Ok(detail.and_then(|detail| detail.get("denominations").map(str::to_owned)))
 }

@@ -46,8 +46,10 @@ pub enum Kind {
     Set,
 }
 
-/// Definition of an override: the products, their values, and what the guard allowed.
+/// Definition of an override: the products, their values, and what the guard allowed. One of a later release, with members that
+/// this one doesn't know, isn't read: without them it could be about all products.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Definition {
     /// Kind.
     pub kind: Kind,
@@ -135,7 +137,9 @@ impl Override {
     pub fn read(stored: StoredOverride) -> Result<Self, StoreError> {
         let number = stored.number;
         let definition = serde_json::from_str(&stored.made.definition).map_err(|error| {
-            StoreError::Damaged(format!("the definition of override {number}: {error}"))
+            StoreError::Damaged(format!(
+                "the definition of override {number} can't be read; if a later release made it, use that: {error}"
+            ))
         })?;
         Ok(Self {
             number,
@@ -161,6 +165,27 @@ impl Override {
             OverrideStatus::Active => self.stored.made.until,
             OverrideStatus::Ended => None,
         }
+    }
+
+    /// Returns true if, in a span that both have, a value of this override replaces one of another, earlier one.
+    fn replaces(&self, earlier: &Self) -> bool {
+        let (own, other) = (&self.stored.made, &earlier.stored.made);
+        let ends_before = |one: Option<Timestamp>, begin| one.is_some_and(|end| end <= begin);
+        let is_apart = ends_before(own.until, other.from) || ends_before(other.until, own.from);
+        let replaces =
+            |value: &Assignment| (earlier.definition.values.iter()).any(|it| value.replaces(it));
+        !is_apart && self.definition.values.iter().any(replaces)
+    }
+
+    /// Returns the override as it is at a time, whether that was applied or not; `None` if it has ended by then.
+    fn at(mut self, time: Timestamp) -> Option<Self> {
+        if self.stored.made.until.is_some_and(|until| until <= time) {
+            return None;
+        }
+        if self.stored.made.from <= time {
+            self.stored.made.status = OverrideStatus::Active;
+        }
+        Some(self)
     }
 
     /// Returns true while it lies on products.
@@ -191,7 +216,7 @@ pub fn overrides_of(
     let fields = effect.map(|effect| effect.fields).unwrap_or_default();
     let mut found = Vec::new();
     for one in active {
-        let own = fields.iter().filter(|(_, number)| **number == one.number);
+        let own = (fields.iter()).filter(|(_, numbers)| numbers.contains(&one.number));
         let own: Vec<&'static str> = own.map(|(field, _)| *field).collect();
         if !own.is_empty() {
             found.push((one, own));
@@ -213,7 +238,8 @@ pub fn products_of(store: &dyn Store, one: &Override) -> anyhow::Result<(u64, Ve
         if one.definition.selects(&base)? {
             selected += 1;
             let effect = effect(&base, &active)?;
-            if effect.is_some_and(|effect| effect.fields.values().any(|by| *by == one.number)) {
+            let fields = effect.map(|effect| effect.fields).unwrap_or_default();
+            if fields.values().any(|by| by.contains(&one.number)) {
                 changed.push(base.code);
             }
         }
@@ -224,9 +250,9 @@ pub fn products_of(store: &dyn Store, one: &Override) -> anyhow::Result<(u64, Ve
 
 /// Returns the active overrides.
 fn active(store: &dyn Store) -> Result<Vec<Override>, StoreError> {
-    let mut active = Override::read_all(store.overrides()?)?;
-    active.retain(Override::is_active);
-    Ok(active)
+    let mut active = store.overrides()?;
+    active.retain(|one| one.made.status == OverrideStatus::Active);
+    Override::read_all(active)
 }
 
 /// Counts the products of which overrides set values now, by override and field.
@@ -247,11 +273,11 @@ pub fn count_effects(
         if !is_wanted(&base)? {
             return Ok(());
         }
-        for (field, number) in effect(&base, &active)?
-            .into_iter()
-            .flat_map(|one| one.fields)
-        {
-            *counts.entry(number).or_default().entry(field).or_default() += 1;
+        let fields = effect(&base, &active)?.map(|effect| effect.fields);
+        for (field, numbers) in fields.unwrap_or_default() {
+            for number in numbers {
+                *counts.entry(number).or_default().entry(field).or_default() += 1;
+            }
         }
         Ok(())
     })?;

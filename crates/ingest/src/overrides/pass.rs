@@ -1,17 +1,27 @@
 //! A pass over the products that a change of overrides is about: compares what clients saw with what they see, and writes it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
+use std::sync::mpsc;
+use std::thread;
 
 use vitrine_model::code::ProductCode;
 use vitrine_store::Store;
 use vitrine_store::overrides::{BaseHint, StorePublication};
 use vitrine_store::record::{Moment, StoredProduct};
 
+use super::assignment::{Assignment, DENOMINATIONS};
 use super::change::Changed;
-use super::effect::{Effect, effect};
+use super::effect::{effect, seen, unhidden};
 use super::{Definition, Override};
 use crate::load::guard::{Allowance, Exceeded, Tally};
 use crate::load::plan::{Detail, Plan};
+
+/// Number of products that are handed over together.
+const BATCH: usize = 64;
+
+/// Maximum number of batches read ahead.
+const READ_AHEAD: usize = 16;
 
 /// Calls `look` with the base of each live product that one of these may be about. Removes the codes of `missing` that
 /// are found.
@@ -46,6 +56,31 @@ pub(super) fn each_base(
     Ok(())
 }
 
+/// Reads the bases that one of these overrides selects, a few at a time. Returns the codes of `missing` that no live product has.
+fn read_touched(
+    store: &dyn Store,
+    touched: &[Override],
+    mut missing: BTreeSet<String>,
+    sender: &mpsc::SyncSender<Vec<StoredProduct>>,
+) -> anyhow::Result<BTreeSet<String>> {
+    let definitions: Vec<&Definition> = touched.iter().map(|one| &one.definition).collect();
+    let mut few = Vec::new();
+    each_base(store, &definitions, &mut missing, &mut |base| {
+        for definition in &definitions {
+            if definition.selects(&base)? {
+                few.push(base);
+                break;
+            }
+        }
+        if few.len() == BATCH {
+            sender.send(std::mem::take(&mut few))?;
+        }
+        Ok(())
+    })?;
+    sender.send(few)?;
+    Ok(missing)
+}
+
 /// A pass over the products that a change of overrides is about.
 pub(super) struct Pass<'p> {
     store: &'p dyn Store,
@@ -53,13 +88,16 @@ pub(super) struct Pass<'p> {
     after: &'p [Override],
     /// Overrides that begin or end.
     touched: &'p [Override],
-    /// Active ones that set the same fields.
-    others: Vec<&'p Override>,
+    /// Other ones that set the same fields.
+    replaced: Vec<&'p Override>,
+    /// Other ones that narrow amounts, if these set that products are orderable: without any amount they aren't.
+    narrowing: Vec<&'p Override>,
     plan: Plan,
     tally: Tally,
     selected: u64,
     missing: BTreeSet<String>,
     overlapping: BTreeMap<u64, u64>,
+    without_amounts: BTreeMap<u64, u64>,
 }
 
 impl<'p> Pass<'p> {
@@ -70,13 +108,6 @@ impl<'p> Pass<'p> {
         touched: &'p [Override],
         detail: Detail,
     ) -> Self {
-        let fields = |one: &Override| -> BTreeSet<&'static str> {
-            let values = one.definition.values.iter();
-            values.map(super::Assignment::field).collect()
-        };
-        let set: BTreeSet<&str> = touched.iter().flat_map(fields).collect();
-        let is_touched = |one: &&Override| touched.iter().any(|other| other.number == one.number);
-        let others = before.iter().filter(|one| !is_touched(one));
         let named = touched.iter().flat_map(|one| {
             let selection = &one.definition.selection;
             selection.named_codes().map(str::to_owned)
@@ -86,37 +117,53 @@ impl<'p> Pass<'p> {
             before,
             after,
             touched,
-            others: others
-                .filter(|one| !fields(one).is_disjoint(&set))
-                .collect(),
+            replaced: Vec::new(),
+            narrowing: Vec::new(),
             plan: Plan::new(detail),
             tally: Tally::default(),
             selected: 0,
             missing: named.collect(),
             overlapping: BTreeMap::new(),
+            without_amounts: BTreeMap::new(),
         }
     }
 
-    /// Compares all products, and writes what differs if there is something to write to.
+    /// Counts the products of which these overrides set the same values, too.
+    pub(super) fn with_others(mut self, others: &'p [Override]) -> Self {
+        let touched = self.touched;
+        let is_replaced = |other: &&Override| touched.iter().any(|one| one.replaces(other));
+        self.replaced = others.iter().filter(is_replaced).collect();
+        let sets_orderable =
+            |one: &Override| (one.definition.values).contains(&Assignment::IsOrderable(true));
+        if touched.iter().any(sets_orderable) {
+            let narrows = |other: &&Override| {
+                (other.definition.values.iter()).any(|value| value.field() == DENOMINATIONS)
+            };
+            self.narrowing = others.iter().filter(narrows).collect();
+        }
+        self
+    }
+
+    /// Compares all products, and writes what differs if there is something to write to. Another thread reads them.
     pub(super) fn run(
         &mut self,
         mut publication: Option<&mut (dyn StorePublication + '_)>,
     ) -> anyhow::Result<()> {
-        let definitions: Vec<&Definition> =
-            self.touched.iter().map(|one| &one.definition).collect();
-        let mut missing = std::mem::take(&mut self.missing);
-        each_base(self.store, &definitions, &mut missing, &mut |base| {
-            let mut is_touched = false;
-            for one in self.touched {
-                is_touched |= one.definition.selects(&base)?;
-            }
-            match is_touched {
-                true => self.compare(&base, publication.as_deref_mut()),
-                false => Ok(()),
-            }
-        })?;
-        self.missing = missing;
-        Ok(())
+        let (store, touched) = (self.store, self.touched);
+        let missing = std::mem::take(&mut self.missing);
+        thread::scope(|scope| {
+            let (sender, read) = mpsc::sync_channel(READ_AHEAD);
+            let reading = scope.spawn(move || read_touched(store, touched, missing, &sender));
+            let compared = read.iter().flatten().try_for_each(|base: StoredProduct| {
+                self.compare(&base, publication.as_deref_mut())
+            });
+            // After a failure nobody waits for the rest.
+            drop(read);
+            let missing = reading.join().unwrap_or_else(|panic| resume_unwind(panic));
+            compared?;
+            self.missing = missing?;
+            Ok(())
+        })
     }
 
     fn compare(
@@ -125,29 +172,31 @@ impl<'p> Pass<'p> {
         publication: Option<&mut (dyn StorePublication + '_)>,
     ) -> anyhow::Result<()> {
         self.selected += 1;
-        for one in &self.others {
-            if one.definition.selects(base)? {
-                *self.overlapping.entry(one.number).or_default() += 1;
-            }
-        }
-        let before = effect(base, self.before)?;
-        let after = effect(base, self.after)?;
-        let (seen, next) = (
-            effective(base, before.as_ref()),
-            effective(base, after.as_ref()),
-        );
-        match (seen, next) {
-            (Some(seen), Some(next)) if seen != next => {
-                self.plan.compare(Some(seen), next);
-                self.tally.compare(seen, next);
+        let (before, after) = (effect(base, self.before)?, effect(base, self.after)?);
+        let (old, new) = (seen(base, before.as_ref()), seen(base, after.as_ref()));
+        match (old, new) {
+            (Some(old), Some(new)) if old != new => {
+                self.plan.compare(Some(old), new);
+                self.tally.compare(old, new);
             }
             (Some(_), None) => {
                 self.plan.retire(&base.code);
                 self.tally.retire(&base.code);
             }
-            (None, Some(next)) => self.plan.compare(None, next),
-            _ => self.plan.keep(),
+            (Some(_), Some(_)) => self.plan.keep(),
+            // The guard judges a hidden product as clients will see it.
+            (None, _) => {
+                match new {
+                    Some(new) => self.plan.compare(None, new),
+                    None => self.plan.keep(),
+                }
+                let (old, new) = (unhidden(base, self.before)?, unhidden(base, self.after)?);
+                if old != new {
+                    self.tally.compare(&old, &new);
+                }
+            }
         }
+        self.count_overlapping(base, new)?;
         let Some(publication) = publication else {
             return Ok(());
         };
@@ -156,10 +205,32 @@ impl<'p> Pass<'p> {
             (None, Some(_)) => publication.put_base(base)?,
             _ => {}
         }
-        match (seen, next) {
-            (_, Some(next)) if seen != Some(next) => publication.put(next).map(drop)?,
+        match (old, new) {
+            (_, Some(new)) if old != Some(new) => publication.put(new).map(drop)?,
             (Some(_), None) => publication.retire(&base.code).map(drop)?,
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Counts the other overrides of a product that decide what clients see of it, now or later.
+    fn count_overlapping(
+        &mut self,
+        base: &StoredProduct,
+        seen: Option<&StoredProduct>,
+    ) -> anyhow::Result<()> {
+        for one in &self.replaced {
+            if one.definition.selects(base)? {
+                *self.overlapping.entry(one.number).or_default() += 1;
+            }
+        }
+        if seen.is_some_and(|seen| seen.is_orderable) {
+            return Ok(());
+        }
+        for one in &self.narrowing {
+            if one.definition.selects(base)? {
+                *self.without_amounts.entry(one.number).or_default() += 1;
+            }
         }
         Ok(())
     }
@@ -179,16 +250,9 @@ impl<'p> Pass<'p> {
             selected: self.selected,
             missing: self.missing.into_iter().collect(),
             overlapping: self.overlapping,
+            without_amounts: self.without_amounts,
             plan: self.plan,
             ..Changed::default()
         }
-    }
-}
-
-/// Returns the product that clients see.
-fn effective<'e>(base: &'e StoredProduct, effect: Option<&'e Effect>) -> Option<&'e StoredProduct> {
-    match effect {
-        None => Some(base),
-        Some(effect) => effect.product.as_ref(),
     }
 }

@@ -1,7 +1,7 @@
 //! A publish of bases: what it puts is what loads bring, and the store gets the effective products with their bases beside
 //! them. So loads, mirrors and rollbacks needn't know of overrides.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
@@ -14,7 +14,8 @@ use vitrine_store::record::{
 use vitrine_store::{Ineffective, Publication, Store, StoreError};
 
 use super::Override;
-use super::effect::{Effect, changed_fields, effect};
+use super::effect::{Effect, effect, seen};
+use crate::load::difference::difference;
 
 /// Number of products that are put together.
 const BATCH: usize = 500;
@@ -31,7 +32,7 @@ pub fn publish(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreErro
     let overridden = inner.overridden()?;
     let hidden = overridden.iter().filter(|product| product.is_hidden);
     Ok(Box::new(BasePublication {
-        hidden_before: hidden.count() as u64,
+        hidden: hidden.map(|product| product.code.clone()).collect(),
         overridden: overridden.into_iter().map(|one| one.code).collect(),
         bases: HashMap::new(),
         seen: HashSet::new(),
@@ -88,7 +89,8 @@ struct BasePublication<'s> {
     inner: Box<dyn StorePublication + 's>,
     /// Active overrides, in the order of their numbers.
     active: Vec<Override>,
-    hidden_before: u64,
+    /// Products that clients didn't see before.
+    hidden: HashSet<ProductCode>,
     /// Products with a base beside them, as this publish leaves them.
     overridden: HashSet<ProductCode>,
     /// Bases of products that were announced.
@@ -116,16 +118,72 @@ impl BasePublication<'_> {
         &mut self,
         before: Option<&StoredProduct>,
         base: &StoredProduct,
-        effect: &Effect,
+        effect_after: Option<&Effect>,
     ) -> anyhow::Result<()> {
-        for field in changed_fields(before, base)? {
-            let hiding = effect.fields.get("visible");
-            if let Some(number) = hiding.or_else(|| effect.fields.get(field)) {
-                *self.ineffective.entry(*number).or_default() += 1;
+        let nothing = BTreeMap::new();
+        let effect_before = match before {
+            Some(before) => effect(before, &self.active)?,
+            None => None,
+        };
+        let [by_before, by_after] = [effect_before.as_ref(), effect_after]
+            .map(|effect| effect.map_or(&nothing, |effect| &effect.fields));
+        let hidden_by = by_after.get("visible").and_then(BTreeSet::last);
+        let unseen: Vec<Option<&u64>> = match (before, hidden_by) {
+            (None, Some(_)) => vec![hidden_by],
+            (None, None) => by_after.values().map(BTreeSet::last).collect(),
+            (Some(before), Some(_)) => {
+                let changed = changed_fields(before, base);
+                changed.iter().map(|_| hidden_by).collect()
             }
+            (Some(before), None) => {
+                let seen = |base, effect| seen(base, effect).unwrap_or(base);
+                let seen_before = seen(before, effect_before.as_ref());
+                let told = changed_fields(seen_before, seen(base, effect_after));
+                let changed = changed_fields(before, base);
+                let by = |field| by_after.get(field).or_else(|| by_before.get(field));
+                (changed.difference(&told))
+                    .map(|field| by(field.as_str()).and_then(BTreeSet::last))
+                    .collect()
+            }
+        };
+        for number in unseen.into_iter().flatten() {
+            *self.ineffective.entry(*number).or_default() += 1;
         }
         Ok(())
     }
+
+    /// Counts the retirement of a product that clients don't see.
+    fn count_hidden_retirement(&mut self, code: &ProductCode) -> Result<(), StoreError> {
+        if !self.hidden.contains(code) {
+            return Ok(());
+        }
+        let Some(base) = self.base(code)? else {
+            return Ok(());
+        };
+        let effect = effect(&base, &self.active).map_err(|error| damaged(&error))?;
+        let fields = effect.map(|effect| effect.fields).unwrap_or_default();
+        if let Some(number) = fields.get("visible").and_then(BTreeSet::last) {
+            *self.ineffective.entry(*number).or_default() += 1;
+        }
+        Ok(())
+    }
+}
+
+fn damaged(error: &anyhow::Error) -> StoreError {
+    StoreError::Damaged(format!("{error:#}"))
+}
+
+/// Returns the names of the fields that differ between two products, those of amounts as one.
+fn changed_fields(before: &StoredProduct, after: &StoredProduct) -> BTreeSet<String> {
+    let name = |pointer: &str| {
+        let mut names = pointer.split('/').skip(1);
+        let first = names.next().unwrap_or_default();
+        let is_amount = names.next() == Some("denominations");
+        if is_amount { "denominations" } else { first }.to_owned()
+    };
+    (difference(before, after).iter())
+        .map(|change| name(&change.pointer))
+        .collect()
 }
 
 impl Publication for BasePublication<'_> {
@@ -140,7 +198,10 @@ impl Publication for BasePublication<'_> {
         let overridden: Vec<&ProductCode> = (codes.iter().copied())
             .filter(|code| self.overridden.contains(*code))
             .collect();
-        let bases = self.inner.bases(&overridden)?;
+        let bases = match overridden.is_empty() {
+            true => Vec::new(),
+            false => self.inner.bases(&overridden)?,
+        };
         self.bases = (bases.into_iter())
             .map(|base| (base.code.clone(), base))
             .collect();
@@ -160,8 +221,7 @@ impl Publication for BasePublication<'_> {
     }
 
     fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
-        let damaged = |error: anyhow::Error| StoreError::Damaged(format!("{error:#}"));
-        let effect = effect(product, &self.active).map_err(damaged)?;
+        let effect = effect(product, &self.active).map_err(|error| damaged(&error))?;
         if effect.is_none() && !self.overridden.contains(&product.code) {
             return self.inner.put(product);
         }
@@ -171,6 +231,10 @@ impl Publication for BasePublication<'_> {
             Some(before) if before == product => PutOutcome::Unchanged,
             Some(_) => PutOutcome::Changed,
         };
+        if outcome != PutOutcome::Unchanged {
+            self.count_ineffective(before.as_ref(), product, effect.as_ref())
+                .map_err(|error| damaged(&error))?;
+        }
         let Some(effect) = effect else {
             self.overridden.remove(&product.code);
             self.inner.end_base(&product.code)?;
@@ -179,10 +243,6 @@ impl Publication for BasePublication<'_> {
         };
         if !self.seen.insert(product.code.clone()) {
             return Err(vitrine_store::DUPLICATE_PRODUCT);
-        }
-        if outcome != PutOutcome::Unchanged {
-            self.count_ineffective(before.as_ref(), product, &effect)
-                .map_err(damaged)?;
         }
         if self.overridden.insert(product.code.clone()) || outcome != PutOutcome::Unchanged {
             self.inner.put_base(product)?;
@@ -195,6 +255,7 @@ impl Publication for BasePublication<'_> {
     }
 
     fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
+        self.count_hidden_retirement(code)?;
         let was_overridden = self.overridden.remove(code);
         if was_overridden {
             self.inner.end_base(code)?;
@@ -211,7 +272,7 @@ impl Publication for BasePublication<'_> {
     }
 
     fn live_before(&self) -> u64 {
-        self.inner.live_before() + self.hidden_before
+        self.inner.live_before()
     }
 
     fn read_live_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
@@ -226,6 +287,7 @@ impl Publication for BasePublication<'_> {
         let mut codes = self.inner.retire_others()?;
         let others = self.overridden.difference(&self.seen).cloned();
         for code in others.collect::<Vec<_>>() {
+            self.count_hidden_retirement(&code)?;
             self.overridden.remove(&code);
             self.inner.end_base(&code)?;
             codes.push(code);

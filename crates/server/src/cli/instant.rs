@@ -10,7 +10,12 @@ use super::time::after;
 /// from `now`, such as `2h`.
 pub(super) fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let text = text.trim();
-    if let Ok(exact) = text.parse::<Timestamp>() {
+    // The parser would ignore a zone in brackets that contradicts the offset in front of it.
+    if let Some(exact) = text
+        .parse::<Timestamp>()
+        .ok()
+        .filter(|_| !text.ends_with(']'))
+    {
         return Ok(exact);
     }
     if let Some((local, zone)) = split_zone(text) {
@@ -54,7 +59,8 @@ fn local_time(text: &str) -> Option<DateTime> {
 }
 
 fn in_zone(text: &str, local: &str, zone: &str) -> Result<Timestamp, String> {
-    let zone = TimeZone::get(zone).map_err(|_| {
+    let found = TimeZone::get(zone).ok().filter(|zone| !zone.is_unknown());
+    let zone = found.ok_or_else(|| {
         format!("`{zone}` is no time zone; use a name such as Europe/Berlin, or UTC")
     })?;
     let local = local_time(local).ok_or_else(|| {
@@ -120,6 +126,9 @@ mod tests {
             "2026-12-01T09:00-08:00 Europe/Berlin",
             "2026-12-01T09:00+02:00 Europe/Berlin",
             "2026-12-01T09:00Z Europe/Berlin",
+            "2026-12-01T09:00:00+05:00[Europe/Berlin]",
+            "2026-12-01T09:00:00Z[Europe/Berlin]",
+            "2026-12-01 09:00 Etc/Unknown",
             "",
             "soon",
             "-2h",

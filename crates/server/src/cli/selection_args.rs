@@ -22,10 +22,10 @@ pub(super) struct SelectionArgs {
 #[command(next_help_heading = "Selection")]
 pub(super) struct FieldArgs {
     /// Only products for this country (ISO 3166-1 alpha-2). Give it once for each country.
-    #[arg(long = "country", value_name = "CODE")]
+    #[arg(long = "country", value_name = "CODE", value_parser = country)]
     countries: Vec<Country>,
     /// Only products of this category. Give it once for each category.
-    #[arg(long = "category", value_name = "NAME")]
+    #[arg(long = "category", value_name = "NAME", value_parser = text)]
     categories: Vec<String>,
     /// Only products in this currency (ISO 4217). Give it once for each currency.
     #[arg(long = "currency", value_name = "CODE")]
@@ -37,7 +37,7 @@ pub(super) struct FieldArgs {
     #[arg(long = "state", value_name = "STATE")]
     states: Vec<State>,
     /// Only products with this in their name, in any case.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = text)]
     name: Option<String>,
     /// Only products that can be ordered.
     #[arg(long, conflicts_with = "not_orderable")]
@@ -77,5 +77,17 @@ impl FieldArgs {
                 (false, false) => None,
             },
         }
+    }
+}
+
+fn country(text: &str) -> Result<Country, String> {
+    Country::assigned(text).map_err(|invalid| format!("expected {invalid}"))
+}
+
+/// Refuses a text that selects everything or nothing, as that of an unset variable does.
+fn text(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("expected a text, not an empty one".to_owned()),
+        text => Ok(text.to_owned()),
     }
 }

@@ -126,12 +126,12 @@ fn load_says_what_overrides_hide_of_it() {
     let planned = store.ok(&[&load[..], &["--dry-run"]].concat());
     for line in [
         "2 changes have no effect until override 1 ends\n",
-        "1 change has no effect until override 2 ends\n",
+        "2 changes have no effect until override 2 ends\n",
     ] {
         assert!(planned.contains(line), "{planned}");
     }
     let report = store.json(&[&load[..], &["--json"]].concat());
-    let expected = json!([{"override": 1, "changes": 2}, {"override": 2, "changes": 1}]);
+    let expected = json!([{"override": 1, "changes": 2}, {"override": 2, "changes": 2}]);
     assert_eq!(report["ineffective_changes"], expected);
     // What the feed said comes back with the end.
     let ended = store.json(&["overrides", "end", "1", "2", "--json"]);
@@ -140,6 +140,33 @@ fn load_says_what_overrides_hide_of_it() {
     let export = store.ok(&["export"]);
     assert_eq!(export, store.ok(&["export", "--effective"]));
     assert_eq!(export.matches("\"0.07\"").count(), 3, "{export}");
+}
+
+#[test]
+fn load_counts_only_what_clients_do_not_see() {
+    let store = Store::of(&[gift_card("A"), gift_card("B"), gift_card("C")]);
+    store.ok(&["set", "A", "categories+=extra", "minimum_value=10"]);
+    store.ok(&[
+        "disable",
+        "B",
+        "--allow",
+        "not-orderable=100%",
+        "--allow",
+        "states=100%",
+    ]);
+    store.ok(&["hide", "C", "--allow", "retire=100%"]);
+    let mut changed = [gift_card("A"), gift_card("B")];
+    // Added to by the override, so clients see it.
+    changed[0]["categories"] = json!(["food"]);
+    changed[1]["is_orderable"] = json!(false);
+    let file = store.write("new.ndjson", changed.map(|one| one.to_string()).join("\n"));
+    let file = file.display().to_string();
+    let load = [&["load", &file, "--json"], &ALLOW_ALL[..]].concat();
+    let report = store.json(&load);
+    let expected = json!([{"override": 2, "changes": 1}, {"override": 3, "changes": 1}]);
+    assert_eq!(report["ineffective_changes"], expected);
+    let shown: Value = serde_json::from_str(&store.ok(&["show", "A"])).unwrap();
+    assert_eq!(shown["categories"], json!(["food", "extra"]));
 }
 
 #[test]
@@ -157,7 +184,9 @@ fn base_and_effective_are_told_apart() {
     );
     let diff = store.ok(&["diff", "1", "--stat"]);
     assert!(
-        diff.contains("override 1 sets values of live products: is_orderable of 2, state of 2\n"),
+        diff.contains(
+            "override 1 sets values of these products now: is_orderable of 2, state of 2\n"
+        ),
         "{diff}"
     );
     let shown = store.run(&["show", SHOE]);
@@ -278,6 +307,9 @@ fn backup_has_the_overrides_and_the_base() {
     store.ok(&["backup", &backup]);
     store.ok(&["overrides", "end", "1", "2"]);
     store.ok(&["restore", "--yes", &backup]);
+    let audit = store.json(&["audit", "--json"]);
+    let is_back = |entry: &Value| entry["subject_kind"] == "override" && entry["subject"] == "1";
+    assert!(audit.as_array().unwrap().iter().any(is_back), "{audit}");
     assert_eq!(store.ok(&["export"]), base);
     assert_eq!(store.ok(&["export", "--effective"]), effective);
     store.ok(&["overrides", "end", "1", "2"]);

@@ -75,11 +75,35 @@ fn wrong_overrides_are_refused_with_the_remedy() {
             "their state is the one that loads brought",
         ),
         (1, &["enable", "NONE"], "no live product is selected"),
+        // An unset variable would select all products.
+        (2, &["hide", "--name", " "], "not an empty one"),
+        (2, &["hide", "--category", ""], "not an empty one"),
+        (2, &["hide", "--country", "ZZ"], "ISO 3166-1"),
+        (
+            2,
+            &["set", SHOE, "countries_redeemable_in+=ZZ"],
+            "ISO 3166-1",
+        ),
+        (
+            2,
+            &["set", SHOE, "minimum_value=100", "maximum_value=10"],
+            "no amount would be left",
+        ),
+        (
+            1,
+            &["hide", "NONE-*", "--frozen"],
+            "no live product matches",
+        ),
     ] {
         let said = refused(&store, code, arguments);
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
     assert_eq!(store.revisions(), 1);
+    let warned = store.ok(&["hide", "NONE-*", "--dry-run"]);
+    assert!(
+        warned.contains("warning: no live product matches now\n"),
+        "{warned}"
+    );
     let warned = store.ok(&["disable", "NONE", SHOE]);
     assert!(
         warned.contains("warning: there is no product NONE\n"),
@@ -167,4 +191,110 @@ fn what_was_due_comes_before_a_change_by_an_operator() {
     assert_eq!(changed["revision"]["number"], 3);
     let ended = store.ok(&["overrides", "end", "1", "2"]);
     assert!(!ended.contains("before this"), "{ended}");
+}
+
+#[test]
+fn guard_judges_hidden_products_as_they_will_be_seen() {
+    let store = Store::sample();
+    store.ok(&["hide", "*", "--allow", "retire=100%"]);
+    let said = refused(&store, 3, &["disable", "*"]);
+    assert!(
+        said.contains("not-orderable") && said.contains("of 72 live products"),
+        "{said}"
+    );
+    store.ok(&["set", "*", "categories+=sale"]);
+    let ended = store.ok(&["overrides", "end", "1", "1"]);
+    assert!(
+        ended.contains("override 1 ended: visible=false of *\n"),
+        "{ended}"
+    );
+    assert!(!ended.contains("warning"), "{ended}");
+}
+
+#[test]
+fn enable_leaves_what_begins_later() {
+    let store = Store::sample();
+    store.ok(&["disable", SHOE, "--from", "2h"]);
+    let said = refused(&store, 1, &["enable", SHOE]);
+    assert!(
+        said.contains("override 1 does so from") && said.contains("`vitrine overrides end 1`"),
+        "{said}"
+    );
+    store.ok(&["disable", SHOE]);
+    let enabled = store.run(&["enable", SHOE]);
+    let (told, noted) = (text(&enabled.stdout), text(&enabled.stderr));
+    assert!(told.contains("override 2 ended"), "{told}");
+    assert!(
+        noted.contains("note: override 1 disables selected products from"),
+        "{noted}"
+    );
+    let listed = store.json(&["overrides", "list", "--json"]);
+    assert_eq!(listed[0]["number"], 1);
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn scheduled_overrides_and_lists_are_compared() {
+    let store = Store::of(&[gift_card("A")]);
+    let set = |values: &[&str]| store.ok(&[&["set", "A"], values].concat());
+    let soon = ["discount_multiplier=0.01", "--from", "1h", "--until", "2h"];
+    assert!(!set(&soon).contains("warning"));
+    let warned = set(&["discount_multiplier=0.02", "--from", "90m"]);
+    assert!(
+        warned.contains("override 1 sets the same fields"),
+        "{warned}"
+    );
+    let apart = set(&["discount_multiplier=0.03", "--until", "30m"]);
+    assert!(!apart.contains("warning"), "{apart}");
+    // Both hold.
+    assert!(!set(&["categories+=sale"]).contains("warning"));
+    assert!(!set(&["categories+=new"]).contains("warning"));
+    assert!(set(&["categories-=new"]).contains("override 5 sets"));
+    let narrowed = set(&["maximum_value=1", "--allow", "not-orderable=100%"]);
+    assert!(!narrowed.contains("warning"), "{narrowed}");
+    let orderable = set(&["is_orderable=true"]);
+    assert!(
+        orderable.contains("can't be ordered all the same: override 7 narrows their amounts"),
+        "{orderable}"
+    );
+    let shown = store.ok(&["overrides", "show", "4"]);
+    assert!(shown.contains("of which it changes 1"), "{shown}");
+    let ended = store.ok(&["overrides", "end", "4", "--note", "no longer on sale"]);
+    assert!(ended.contains("override 4 ended"), "{ended}");
+    let shown = store.ok(&["overrides", "show", "4"]);
+    assert!(shown.contains("no longer on sale"), "{shown}");
+}
+
+#[test]
+fn plan_comes_after_instants_that_are_overdue() {
+    let store = Store::of(&[gift_card("A"), gift_card("B")]);
+    let made = store.json(&[
+        "hide",
+        "A",
+        "--until",
+        "1s",
+        "--json",
+        "--allow",
+        "retire=100%",
+    ]);
+    let due: jiff::Timestamp = made["made"]["until"].as_str().unwrap().parse().unwrap();
+    wait_for("its time", || (jiff::Timestamp::now() > due).then_some(()));
+    let planned = store.json(&["set", "A", "categories+=new", "--dry-run", "--json"]);
+    assert_eq!(planned["counts"]["changed"], 1);
+}
+
+#[test]
+fn hidden_product_is_told_from_one_that_never_was() {
+    let store = Store::of(&[gift_card("A")]);
+    store.ok(&["hide", "--category", "fashion", "--allow", "retire=100%"]);
+    store.load_products(&[gift_card("A"), gift_card("NEW")]);
+    let told = refused(&store, 1, &["history", "NEW"]);
+    assert!(told.contains("hidden by override 1"), "{told}");
+    let listed = store.run(&["products", "NEW", "NONE", "--format", "ndjson"]);
+    let told = text(&listed.stderr);
+    assert!(
+        told.contains("NEW is hidden by override 1; --base shows it"),
+        "{told}"
+    );
+    assert!(told.contains("there is no product NONE"), "{told}");
 }

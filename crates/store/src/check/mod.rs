@@ -4,6 +4,8 @@
 
 pub(crate) mod found;
 
+use std::collections::HashSet;
+
 use serde_json::value::RawValue;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
@@ -231,15 +233,36 @@ pub(crate) fn webhook(found: &mut Findings, id: &str, document: &str) {
     found.add(&WEBHOOK, format!("webhook endpoint {id}"), what);
 }
 
-/// Checks the base of a product: that its digest is the stored one, and that it can be read.
-pub(crate) fn base(found: &mut Findings, (code, from): (&str, i64), json: &str, digest: &[u8]) {
-    let place = format!("base of product {code} of revision {from}");
+/// Returns the place of a product's base.
+pub(crate) fn base_place(code: &str, from_revision: i64) -> String {
+    format!("base of product {code} of revision {from_revision}")
+}
+
+/// Checks the base of a product: that its digest is the stored one, that it can be read, and that as many texts are kept for it
+/// as it names.
+pub(crate) fn base(
+    found: &mut Findings,
+    place: String,
+    (code, json): (&str, &str),
+    digest: &[u8],
+    kept_texts: i64,
+) {
     let what = match base_of(code, json) {
         Err(error) => error.to_string(),
         Ok(_) if base_digest(code, json) != digest => {
             "isn't what was loaded: its digest doesn't match".to_owned()
         }
-        Ok(_) => return,
+        Ok(base) => {
+            let named: HashSet<&TextDigest> =
+                base.own_texts.iter().map(|own| &own.digest).collect();
+            if i64::try_from(named.len()) == Ok(kept_texts) {
+                return;
+            }
+            format!(
+                "names {} texts, but {kept_texts} are kept for it",
+                named.len()
+            )
+        }
     };
     found.add(&BASE, place, what);
 }

@@ -10,8 +10,8 @@ use super::session::{Session, get};
 use super::{assortments, audit};
 use crate::audit::Chain;
 use crate::check::found::{
-    API_KEY, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, STATE, TEXT_NAME, TEXT_ORPHAN,
-    UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
+    API_KEY, BASE, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, Rule, STATE, TEXT_NAME,
+    TEXT_ORPHAN, UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
 };
 use crate::check::{
     live_problem, overlapping_span, span_without_revisions, text_digest, text_rows, version,
@@ -25,7 +25,7 @@ pub(super) const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 12] = [
     state,
     counters,
     api_keys,
@@ -33,8 +33,7 @@ const PARTS: [Part; 13] = [
     webhooks,
     overrides,
     audit_log,
-    spans,
-    revisions_of_spans,
+    version_spans,
     versions,
     text_names,
     texts,
@@ -163,16 +162,25 @@ fn overrides(session: &mut Session, found: &mut Findings) -> Result<(), StoreErr
         check::definition(found, get(row, 0)?, get(row, 1)?);
         Ok(())
     })?;
-    let sql = "select code, from_revision, product, digest from vitrine.base_version";
+    let sql = "select code, from_revision, product, digest, \
+                  (select count(*) from vitrine.base_text where base_version_id = base_version.id) \
+               from vitrine.base_version";
     session.each_row(CHECKING, sql, &[], |row| {
+        let (code, place) = (get(row, 0)?, check::base_place(get(row, 0)?, get(row, 1)?));
         check::base(
             found,
-            (get(row, 0)?, get(row, 1)?),
-            get(row, 2)?,
+            place,
+            (code, get(row, 2)?),
             get(row, 3)?,
+            get(row, 4)?,
         );
         Ok(())
-    })
+    })?;
+    spans(
+        session,
+        found,
+        ("vitrine.base_version", &BASE, check::base_place),
+    )
 }
 
 fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
@@ -182,33 +190,45 @@ fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreErr
     })
 }
 
-/// Checks that spans of a product's versions don't overlap.
-fn spans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "with span as ( \
-                 select code, from_revision, until_revision, \
-                        lead(from_revision) over (partition by code order by from_revision, id) \
-                        as next_from from vitrine.product_version) \
-               select code, from_revision, until_revision, next_from from span \
-               where until_revision <= from_revision \
-                  or (next_from is not null \
-                      and (until_revision is null or until_revision > next_from))";
-    session.each_row(CHECKING, sql, &[], |row| {
-        let from = get(row, 1)?;
-        let what = overlapping_span(from, get(row, 2)?, get(row, 3)?);
-        found.add(&VERSION_SPAN, version(get(row, 0)?, from), what);
-        Ok(())
-    })
+fn version_spans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    spans(
+        session,
+        found,
+        ("vitrine.product_version", &VERSION_SPAN, version),
+    )
 }
 
-/// Checks that spans begin and end with existing revisions.
-fn revisions_of_spans(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select code, from_revision, until_revision from vitrine.product_version \
-               where from_revision not in (select number from vitrine.revision) \
-                  or until_revision not in (select number from vitrine.revision)";
-    session.each_row(CHECKING, sql, &[], |row| {
+/// Checks that spans of a code don't overlap, and begin and end with existing revisions: in a table, by its rule and the place of
+/// its rows.
+fn spans(
+    session: &mut Session,
+    found: &mut Findings,
+    (table, rule, place): (&str, &'static Rule, fn(&str, i64) -> String),
+) -> Result<(), StoreError> {
+    let sql = format!(
+        "with span as ( \
+           select code, from_revision, until_revision, \
+                  lead(from_revision) over (partition by code order by from_revision, id) as next_from \
+           from {table}) \
+         select code, from_revision, until_revision, next_from from span \
+         where until_revision <= from_revision \
+            or (next_from is not null and (until_revision is null or until_revision > next_from))"
+    );
+    session.each_row(CHECKING, &sql, &[], |row| {
+        let from = get(row, 1)?;
+        let what = overlapping_span(from, get(row, 2)?, get(row, 3)?);
+        found.add(rule, place(get(row, 0)?, from), what);
+        Ok(())
+    })?;
+    let sql = format!(
+        "select code, from_revision, until_revision from {table} \
+         where from_revision not in (select number from vitrine.revision) \
+            or until_revision not in (select number from vitrine.revision)"
+    );
+    session.each_row(CHECKING, &sql, &[], |row| {
         let from = get(row, 1)?;
         let what = span_without_revisions(from, get(row, 2)?);
-        found.add(&VERSION_SPAN, version(get(row, 0)?, from), what);
+        found.add(rule, place(get(row, 0)?, from), what);
         Ok(())
     })
 }

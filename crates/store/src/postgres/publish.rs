@@ -71,7 +71,9 @@ impl PostgresPublication {
         session.set_timeout(super::WORK_TIMEOUT);
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                    (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
-                   (select count(*) from vitrine.product_version where until_revision is null), \
+                   (select count(*) from vitrine.product_version where until_revision is null) \
+                      + (select count(*) from vitrine.base_version b where until_revision is null and not exists \
+                         (select 1 from vitrine.product_version v where v.code = b.code and v.until_revision is null)), \
                    (select coalesce(max(id), 0) + 1 from vitrine.base_version)";
         let row = session.row(PUBLISHING, sql, &[])?;
         let row =

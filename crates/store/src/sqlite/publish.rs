@@ -51,7 +51,9 @@ impl SqlitePublication {
             .map_err(during(PUBLISHING))?;
         let live_before = connection
             .query_row(
-                "select count(*) from product_version where until_revision is null",
+                "select (select count(*) from product_version where until_revision is null) \
+                    + (select count(*) from base_version b where until_revision is null and not exists \
+                       (select 1 from product_version v where v.code = b.code and v.until_revision is null))",
                 [],
                 |row| row.get(0),
             )

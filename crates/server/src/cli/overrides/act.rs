@@ -11,6 +11,7 @@ use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::overrides::change::{self, Changed, Request};
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, Override};
 use vitrine_ingest::selection::{CodePattern, Selection};
+use vitrine_model::money::Amount;
 use vitrine_model::product::State;
 use vitrine_store::record::Moment;
 use vitrine_store::{IfMissing, Store};
@@ -20,6 +21,7 @@ use crate::cli::confirm::ConfirmArgs;
 use crate::cli::instant::parse_instant;
 use crate::cli::load::operator;
 use crate::cli::selection_args::{FieldArgs, SelectionArgs};
+use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, PlanArgs, StoreArgs, exit_with_usage_error, output};
 
 const DISABLE_EXAMPLES: &str = "\
@@ -198,6 +200,11 @@ impl MakeArgs {
         if self.until.is_some_and(|until| until <= begins) {
             exit_with_usage_error("--until is not after the beginning");
         }
+        if let Some((minimum, maximum)) = crossed_amounts(&values) {
+            exit_with_usage_error(&format!(
+                "minimum_value={minimum} is above maximum_value={maximum}; no amount would be left"
+            ));
+        }
         let request = Request {
             definition: Definition {
                 kind,
@@ -217,6 +224,20 @@ impl MakeArgs {
     }
 }
 
+/// Returns a minimum and a maximum that leave no amount.
+fn crossed_amounts(values: &[Assignment]) -> Option<(Amount, Amount)> {
+    let minimum = values.iter().filter_map(|value| match value {
+        Assignment::Minimum(amount) => Some(*amount),
+        _ => None,
+    });
+    let maximum = values.iter().filter_map(|value| match value {
+        Assignment::Maximum(amount) => Some(*amount),
+        _ => None,
+    });
+    let found = (minimum.max()?, maximum.min()?);
+    (found.0 > found.1).then_some(found)
+}
+
 /// Refuses a command line that selects nothing in particular.
 fn require_products(selection: &Selection) {
     if *selection == Selection::default() {
@@ -229,25 +250,44 @@ impl Enable {
         let selection = self.selection.selection();
         require_products(&selection);
         let store = store.open(IfMissing::Refuse)?;
-        let numbers = to_enable(&*store, &selection)?;
+        let Disabling { numbers, scheduled } = disabling(&*store, &selection)?;
+        for one in &scheduled {
+            let told = format!(
+                "note: override {} disables selected products from {} on; `vitrine overrides end {}` cancels it\n",
+                one.number,
+                to_second(one.stored.made.from),
+                one.number,
+            );
+            output::stderr().write_all(told.as_bytes())?;
+        }
         self.change.end(&*store, &numbers)
     }
 }
 
-/// Returns the overrides by `vitrine disable` of the selected products. Each must be about no other product.
-fn to_enable(store: &dyn Store, selection: &Selection) -> anyhow::Result<Vec<u64>> {
-    let mut disabling = Override::read_all(store.overrides()?)?;
-    disabling.retain(|one| one.stored.ended.is_none() && one.definition.kind == Kind::Disable);
-    let mut numbers = BTreeSet::new();
+/// Overrides by `vitrine disable` of selected products.
+struct Disabling {
+    /// Numbers of the active ones, which are about no other product.
+    numbers: Vec<u64>,
+    /// Those that begin later.
+    scheduled: Vec<Override>,
+}
+
+/// Returns the overrides by `vitrine disable` of the selected products.
+fn disabling(store: &dyn Store, selection: &Selection) -> anyhow::Result<Disabling> {
+    let mut open = store.overrides()?;
+    open.retain(|one| one.ended.is_none());
+    let mut open = Override::read_all(open)?;
+    open.retain(|one| one.definition.kind == Kind::Disable);
+    let mut found = BTreeSet::new();
     // The number of products that aren't selected, and the first of them.
     let mut others: BTreeMap<u64, (u64, String)> = BTreeMap::new();
     let mut selected = 0_u64;
     store.read_base(Moment::Live, &mut |base| {
         let is_selected = selection.contains(&base)?;
         selected += u64::from(is_selected);
-        for one in &disabling {
+        for one in &open {
             match (one.definition.selects(&base)?, is_selected) {
-                (true, true) => drop(numbers.insert(one.number)),
+                (true, true) => drop(found.insert(one.number)),
                 (true, false) => {
                     let first = || (0, base.code.to_string());
                     others.entry(one.number).or_insert_with(first).0 += 1;
@@ -260,12 +300,23 @@ fn to_enable(store: &dyn Store, selection: &Selection) -> anyhow::Result<Vec<u64
     if selected == 0 {
         bail!("no live product is selected");
     }
-    if numbers.is_empty() {
-        bail!(
+    open.retain(|one| found.contains(&one.number));
+    let (active, scheduled): (Vec<Override>, Vec<Override>) =
+        open.into_iter().partition(Override::is_active);
+    match (active.is_empty(), scheduled.first()) {
+        (true, Some(one)) => bail!(
+            "none of the {selected} selected products is disabled by an override now; override {} does so from {} on: \
+             `vitrine overrides end {}` cancels it",
+            one.number,
+            to_second(one.stored.made.from),
+            one.number,
+        ),
+        (true, None) => bail!(
             "none of the {selected} selected products is disabled by an override; their state is the one that loads brought"
-        );
+        ),
+        (false, _) => {}
     }
-    for number in &numbers {
+    for Override { number, .. } in &active {
         if let Some((count, first)) = others.get(number) {
             bail!(
                 "override {number} disables {count} other products as well, such as {first}; end it with \
@@ -273,7 +324,10 @@ fn to_enable(store: &dyn Store, selection: &Selection) -> anyhow::Result<Vec<u64
             );
         }
     }
-    Ok(numbers.into_iter().collect())
+    Ok(Disabling {
+        numbers: active.iter().map(|one| one.number).collect(),
+        scheduled,
+    })
 }
 
 impl ChangeArgs {

@@ -167,7 +167,13 @@ fn show(
     match (&one.stored.ended, made.until) {
         (Some(end), _) => {
             let by = end.by.as_deref().unwrap_or("its time was over");
-            told += &format!("ended: {} ({})\n", to_second(end.at), single_line(by));
+            let note = end.note.as_deref().map(|note| format!(": {note}"));
+            let by = format!("{by}{}", note.unwrap_or_default());
+            told += &format!(
+                "ended: {} ({})\n",
+                to_second(end.at),
+                single_line(&shown(&by))
+            );
         }
         (None, Some(until)) => told += &format!("until: {}\n", to_second(until)),
         (None, None) => told += "until: it is ended\n",

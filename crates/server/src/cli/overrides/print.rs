@@ -1,5 +1,6 @@
 //! Overrides, and what a change of them does, for people and for programs.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use comfy_table::{Table, presets};
@@ -42,17 +43,19 @@ pub(super) fn print_changed(
 
 fn changed_json(changed: &Changed, intent: Intent) -> Value {
     let is_applied = intent == Intent::Apply && changed.exceeded.is_empty();
-    let overlapping = changed.overlapping.iter();
-    let overlapping: Vec<Value> = overlapping
-        .map(|(number, products)| json!({"override": number, "products": products}))
-        .collect();
+    let overlapping = |found: &BTreeMap<u64, u64>| -> Vec<Value> {
+        (found.iter())
+            .map(|(number, products)| json!({"override": number, "products": products}))
+            .collect()
+    };
     json!({
         "applied": is_applied,
         "made": changed.made.as_ref().map(override_json),
         "ended": changed.ended.iter().map(override_json).collect::<Vec<_>>(),
         "selected": changed.selected,
         "missing": changed.missing,
-        "overlapping": overlapping,
+        "overlapping": overlapping(&changed.overlapping),
+        "without_amounts": overlapping(&changed.without_amounts),
         "counts": counts_json(&changed.plan.counts()),
         "plan": changed.plan,
         "guard": changed.exceeded,
@@ -99,15 +102,7 @@ pub(super) fn write_changed(
     for exceeded in &changed.exceeded {
         writeln!(out, "{exceeded}")?;
     }
-    for code in &changed.missing {
-        writeln!(out, "warning: there is no product {}", single_line(code))?;
-    }
-    for (number, products) in &changed.overlapping {
-        writeln!(
-            out,
-            "warning: override {number} sets the same fields of {products} of these products; the later one takes precedence"
-        )?;
-    }
+    write_warnings(out, changed)?;
     changed.plan.write_text(out, listing)?;
     let is_applied = intent == Intent::Apply && changed.exceeded.is_empty();
     for one in changed.made.iter().chain(&changed.ended) {
@@ -123,6 +118,7 @@ pub(super) fn write_changed(
                 changed.plan.counts()
             )
         }
+        (None, true) if changed.made.is_none() => writeln!(out, "no change for clients"),
         (None, true) => writeln!(
             out,
             "no change for clients now; products selected: {selected}"
@@ -142,23 +138,46 @@ pub(super) fn write_changed(
     }
 }
 
+/// Writes what an operator may not have meant.
+fn write_warnings(out: &mut String, changed: &Changed) -> fmt::Result {
+    for code in &changed.missing {
+        writeln!(out, "warning: there is no product {}", single_line(code))?;
+    }
+    for (number, products) in &changed.overlapping {
+        writeln!(
+            out,
+            "warning: override {number} sets the same fields of {products} of these products; the new one, made later, takes precedence"
+        )?;
+    }
+    for (number, products) in &changed.without_amounts {
+        writeln!(
+            out,
+            "warning: {products} of these products can't be ordered all the same: override {number} narrows their amounts"
+        )?;
+    }
+    if changed.selected == 0 && changed.missing.is_empty() && changed.made.is_some() {
+        writeln!(out, "warning: no live product matches now")?;
+    }
+    Ok(())
+}
+
 fn write_override(out: &mut String, one: &Override, is_applied: bool) -> fmt::Result {
     let made = &one.stored.made;
     let number = match one.number {
         0 => "new override".to_owned(),
         number => format!("override {number}"),
     };
+    let values = single_line(&one.definition.values_text()).into_owned();
+    let products = selection_text(&one.definition);
+    if one.stored.ended.is_some() {
+        return writeln!(out, "{number} ended: {values} of {products}");
+    }
     let from = to_second(made.from);
     let until = match made.until {
         Some(until) => format!("until {}", to_second(until)),
         None => "until it is ended".to_owned(),
     };
-    write!(
-        out,
-        "{number}: {} of {}, from {from} {until}",
-        single_line(&one.definition.values_text()),
-        selection_text(&one.definition)
-    )?;
+    write!(out, "{number}: {values} of {products}, from {from} {until}")?;
     match (one.number, is_applied) {
         (1.., true) if one.stored.made.until.is_none() => {
             writeln!(out, "; `vitrine overrides end {}` ends it", one.number)

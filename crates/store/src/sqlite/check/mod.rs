@@ -12,7 +12,7 @@ use super::catalog::is_value_error;
 use super::{assortments, audit, during, keys};
 use crate::audit::Chain;
 use crate::check::found::{
-    API_KEY, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE,
+    API_KEY, BASE, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE, VERSION_SPAN,
 };
 use crate::check::live_problem;
 use crate::problem::Problem;
@@ -39,7 +39,7 @@ const PARTS: [Part; 15] = [
     webhooks,
     overrides,
     audit_log,
-    products::spans,
+    version_spans,
     products::versions,
     products::text_names,
     products::texts,
@@ -215,6 +215,11 @@ fn assortments(transaction: &Transaction<'_>, found: &mut Findings) -> Result<()
     )
 }
 
+fn version_spans(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let versions = ("product_version", &VERSION_SPAN, check::version as _);
+    products::spans(transaction, found, versions)
+}
+
 /// Checks overrides, and the bases of products.
 fn overrides(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     if schema(transaction)? < OVERRIDES {
@@ -225,13 +230,21 @@ fn overrides(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), 
         check::definition(found, row.get(0)?, &row.get::<_, String>(1)?);
         Ok(())
     })?;
-    let sql = "select code, from_revision, product, digest from base_version";
+    let sql = "select code, from_revision, product, digest, \
+                  (select count(*) from base_text where base_version_id = base_version.id) \
+               from base_version";
     each_row(transaction, sql, |row| {
         let (code, product): (String, String) = (row.get(0)?, row.get(2)?);
+        let place = check::base_place(&code, row.get(1)?);
         let digest: Vec<u8> = row.get(3)?;
-        check::base(found, (&code, row.get(1)?), &product, &digest);
+        check::base(found, place, (&code, &product), &digest, row.get(4)?);
         Ok(())
-    })
+    })?;
+    products::spans(
+        transaction,
+        found,
+        ("base_version", &BASE, check::base_place),
+    )
 }
 
 /// Checks the endpoints of a backup; a store in use has them in a file of their own.

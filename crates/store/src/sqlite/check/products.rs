@@ -5,39 +5,45 @@ use vitrine_model::content::TextName;
 
 use super::{OVERRIDES, each_row, schema};
 use crate::StoreError;
-use crate::check::found::{
-    Findings, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST, VERSION_SPAN,
-};
+use crate::check::found::{Findings, Rule, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
 use crate::check::{
     overlapping_span, span_without_revisions, text_digest, text_rows, version, version_facts,
 };
 use crate::digest;
 use crate::sqlite::history::{own_texts, prepare_texts};
 
-/// Checks that spans of a product's versions don't overlap, and begin and end with existing revisions.
-pub(super) fn spans(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "with span as ( \
-                 select code, from_revision, until_revision, \
-                        lead(from_revision) over (partition by code order by from_revision, id) \
-                        as next_from from product_version) \
-               select code, from_revision, until_revision, next_from from span \
-               where until_revision <= from_revision \
-                  or (next_from is not null \
-                      and (until_revision is null or until_revision > next_from))";
-    each_row(transaction, sql, |row| {
+/// Checks that spans of a code don't overlap, and begin and end with existing revisions: in a table, by its rule and the place of
+/// its rows.
+pub(super) fn spans(
+    transaction: &Transaction<'_>,
+    found: &mut Findings,
+    (table, rule, place): (&str, &'static Rule, fn(&str, i64) -> String),
+) -> Result<(), StoreError> {
+    let sql = format!(
+        "with span as ( \
+           select code, from_revision, until_revision, \
+                  lead(from_revision) over (partition by code order by from_revision, id) as next_from \
+           from {table}) \
+         select code, from_revision, until_revision, next_from from span \
+         where until_revision <= from_revision \
+            or (next_from is not null and (until_revision is null or until_revision > next_from))"
+    );
+    each_row(transaction, &sql, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let next: Option<i64> = row.get(3)?;
         let what = overlapping_span(from, until, next);
-        found.add(&VERSION_SPAN, version(&lossy(row, 0)?, from), what);
+        found.add(rule, place(&lossy(row, 0)?, from), what);
         Ok(())
     })?;
-    let sql = "select code, from_revision, until_revision from product_version \
-               where from_revision not in (select number from revision) \
-                  or until_revision not in (select number from revision)";
-    each_row(transaction, sql, |row| {
+    let sql = format!(
+        "select code, from_revision, until_revision from {table} \
+         where from_revision not in (select number from revision) \
+            or until_revision not in (select number from revision)"
+    );
+    each_row(transaction, &sql, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let what = span_without_revisions(from, until);
-        found.add(&VERSION_SPAN, version(&lossy(row, 0)?, from), what);
+        found.add(rule, place(&lossy(row, 0)?, from), what);
         Ok(())
     })
 }
