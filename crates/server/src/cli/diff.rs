@@ -82,16 +82,7 @@ impl Diff {
                 texts.insert(code.to_string(), differences);
             }
         }
-        let without_change = |field: &&String| {
-            let changes = plan.changed.iter().flat_map(|product| &product.fields);
-            !changes
-                .into_iter()
-                .any(|change| is_of(&change.pointer, field))
-        };
-        for field in self.fields.iter().filter(without_change) {
-            require_field(field, before.values().chain(after.values()))?;
-        }
-        self.report_unknown_codes(|code| before.contains_key(code) || after.contains_key(code))?;
+        self.check_words(&plan, [&before, &after])?;
         before.keys().for_each(|code| plan.retire(code));
         for product in &mut plan.changed {
             product.texts = texts.remove(&product.code).unwrap_or_default();
@@ -140,13 +131,21 @@ impl Diff {
         Ok(Outcome::Done)
     }
 
-    /// Says on standard error which of the codes that are named no product has.
-    fn report_unknown_codes(&self, is_known: impl Fn(&str) -> bool) -> anyhow::Result<()> {
-        for code in self
-            .selection()
-            .named_codes()
-            .filter(|code| !is_known(code))
-        {
+    /// Refuses fields that no product has, and says on standard error which codes none has.
+    fn check_words(
+        &self,
+        plan: &Plan,
+        sides: [&BTreeMap<ProductCode, StoredProduct>; 2],
+    ) -> anyhow::Result<()> {
+        let has_change = |field: &str| {
+            let mut changes = plan.changed.iter().flat_map(|product| &product.fields);
+            changes.any(|change| is_of(&change.pointer, field))
+        };
+        for field in self.fields.iter().filter(|field| !has_change(field)) {
+            require_field(field, sides.into_iter().flat_map(BTreeMap::values))?;
+        }
+        let is_unknown = |code: &&str| sides.iter().all(|side| !side.contains_key(*code));
+        for code in self.selection().named_codes().filter(is_unknown) {
             writeln!(output::stderr(), "vitrine: there is no product {code}")?;
         }
         Ok(())

@@ -4,14 +4,16 @@
 //! clients never wait for it.
 //!
 //! - `work`: the deliverer's loop, over an `entry` for each endpoint; `attempt`: an attempt, from the lease to its outcome
-//! - `event`: what an endpoint is told of; `updates`: that of the format `product.update`, from its `place`
+//! - `event`: what an endpoint is told of; `updates`: that of the format `product.update`, from its `place`, with the `state` of
+//!   products
 //! - `schedule`: pauses between attempts; `hosts`: turns of endpoints at their host
-//! - `position`: positions for new endpoints and replays; `seen`: those of the catalog
+//! - `position`: positions for new endpoints and replays; `seen`: those of the catalog; `gauges`: metrics
 //! - `secret`: the key file and signatures; `sender`: requests to receivers; `listen`: a receiver for trying things out
 
 mod attempt;
 mod entry;
 mod event;
+mod gauges;
 mod hosts;
 pub mod listen;
 mod place;
@@ -20,6 +22,7 @@ mod schedule;
 pub mod secret;
 mod seen;
 pub mod sender;
+mod state;
 mod updates;
 mod work;
 

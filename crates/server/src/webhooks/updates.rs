@@ -4,29 +4,26 @@
 //! An endpoint goes from its position on revision by revision, within each by codes. Rules of its assortment that changed come
 //! last, as a step of their own. Where the history isn't known any more, everything visible is told as new.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
-use vitrine_ingest::view::attributes;
-use vitrine_model::assortment::{Assortment, ListedProduct, Rules};
+use vitrine_model::assortment::Assortment;
 use vitrine_model::changes::{ChangesQuery, Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyTable;
-use vitrine_model::money::Discount;
 use vitrine_model::query::Filter;
 use vitrine_model::revision::Revision;
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::webhooks::{Endpoint, EventFormat, Lease, PendingEvent};
 use vitrine_store::{Store, StoreError};
-use vitrine_wire::event::{ProductState, ProductUpdate};
+use vitrine_wire::event::ProductUpdate;
 
 use super::event::{News, UNKNOWN, json, milliseconds, random_id, visible};
 use super::place::Place;
+use super::state::State;
 use super::work::{LOOK_AGAIN, Work};
 use crate::live::{Feed, VisibleFeed};
 
@@ -354,54 +351,4 @@ impl Walker<'_> {
             failures: 0,
         })
     }
-}
-
-/// State of a visible product.
-struct State {
-    discount: Discount,
-    is_orderable: bool,
-    denominations: Option<Box<RawValue>>,
-}
-
-impl State {
-    /// Returns the state of a product; `None` if rules or filter don't show it.
-    fn of(product: &StoredProduct, rules: Option<&Rules>, filter: &Filter) -> Option<Self> {
-        let categories: Vec<Box<str>> = (product.categories.iter())
-            .map(|category| category.as_str().into())
-            .collect();
-        let found = attributes(
-            &product.document,
-            product.is_orderable,
-            &product.countries,
-            &categories,
-        )?;
-        let listed: Discount = product.discount_multiplier.parse().ok()?;
-        let seen = ListedProduct::new(product.code.as_str(), &found, Some(listed));
-        let is_shown = rules.is_none_or(|rules| seen.is_shown_by(rules));
-        let own = rules.and_then(|rules| seen.own_discount(rules));
-        (is_shown && seen.matches(filter)).then(|| Self {
-            discount: own.unwrap_or(listed),
-            is_orderable: product.is_orderable,
-            denominations: denominations(&product.document, found.payout_type),
-        })
-    }
-
-    fn wire(&self) -> ProductState<'_> {
-        ProductState {
-            price_multiplier: self.discount.text().as_str().to_owned().into(),
-            is_orderable: self.is_orderable,
-            denominations: self.denominations.as_deref(),
-        }
-    }
-}
-
-/// Returns the denominations in the detail object of a canonical document.
-fn denominations(document: &str, payout_type: &str) -> Option<Box<RawValue>> {
-    #[derive(Deserialize)]
-    struct Detail {
-        denominations: Option<Box<RawValue>>,
-    }
-    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(document).ok()?;
-    let detail: Detail = serde_json::from_str(members.get(payout_type)?.get()).ok()?;
-    detail.denominations
 }

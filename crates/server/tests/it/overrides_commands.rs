@@ -75,8 +75,31 @@ fn wrong_overrides_are_refused_with_the_remedy() {
             "their state is the one that loads brought",
         ),
         (1, &["enable", "NONE"], "no live product is selected"),
+    ] {
+        let said = refused(&store, code, arguments);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+    assert_eq!(store.revisions(), 1);
+    let warned = store.ok(&["disable", "NONE", SHOE]);
+    assert!(
+        warned.contains("warning: there is no product NONE\n"),
+        "{warned}"
+    );
+    store.ok(&["overrides", "end", "1"]);
+    store.ok(&["disable", "BRIARWICK-*"]);
+    let said = refused(&store, 1, &["enable", SHOE]);
+    assert!(
+        said.contains("override 2 disables 1 other products as well, such as BRIARWICK-IE"),
+        "{said}"
+    );
+}
+
+#[test]
+fn selections_and_values_that_nobody_means_are_refused() {
+    let store = Store::sample();
+    for (code, arguments, expected) in [
         // An unset variable would select all products.
-        (2, &["hide", "--name", " "], "not an empty one"),
+        (2, &["hide", "--name", " "][..], "not an empty one"),
         (2, &["hide", "--category", ""], "not an empty one"),
         (2, &["hide", "--country", "ZZ"], "ISO 3166-1"),
         (
@@ -98,24 +121,12 @@ fn wrong_overrides_are_refused_with_the_remedy() {
         let said = refused(&store, code, arguments);
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
-    assert_eq!(store.revisions(), 1);
     let warned = store.ok(&["hide", "NONE-*", "--dry-run"]);
     assert!(
         warned.contains("warning: no live product matches now\n"),
         "{warned}"
     );
-    let warned = store.ok(&["disable", "NONE", SHOE]);
-    assert!(
-        warned.contains("warning: there is no product NONE\n"),
-        "{warned}"
-    );
-    store.ok(&["overrides", "end", "1"]);
-    store.ok(&["disable", "BRIARWICK-*"]);
-    let said = refused(&store, 1, &["enable", SHOE]);
-    assert!(
-        said.contains("override 2 disables 1 other products as well, such as BRIARWICK-IE"),
-        "{said}"
-    );
+    assert_eq!(store.revisions(), 1);
 }
 
 #[test]
