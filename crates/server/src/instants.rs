@@ -60,10 +60,10 @@ impl InstantThread {
             true => AtInstant::Apply,
             false => AtInstant::Watch,
         };
-        Self::start(Arc::clone(store), at_instant, Arc::clone(metrics))
+        Self::start(Arc::clone(store), at_instant, Arc::clone(metrics), |_| {})
     }
 
-    /// Starts it.
+    /// Starts it. `looked` is called after each look.
     ///
     /// # Errors
     ///
@@ -72,13 +72,14 @@ impl InstantThread {
         store: Arc<dyn Store>,
         at_instant: AtInstant,
         metrics: Arc<InstantMetrics>,
+        mut looked: impl FnMut(&InstantMetrics) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel(1);
         let (running, ended) = sync_channel(0);
         let thread = std::thread::Builder::new().name("instants".to_owned());
         thread.spawn(move || {
             lower_priority();
-            run(&*store, at_instant, &metrics, &stopped);
+            run(&*store, at_instant, (&metrics, &mut looked), &stopped);
             drop(running);
         })?;
         Ok(Self {
@@ -95,11 +96,17 @@ impl Drop for InstantThread {
     }
 }
 
-fn run(store: &dyn Store, at_instant: AtInstant, metrics: &InstantMetrics, stopped: &Receiver<()>) {
+fn run(
+    store: &dyn Store,
+    at_instant: AtInstant,
+    (metrics, looked): (&InstantMetrics, &mut dyn FnMut(&InstantMetrics)),
+    stopped: &Receiver<()>,
+) {
     let mut is_failing = false;
     loop {
-        let looked = caught(|| look(store, at_instant, metrics, stopped));
-        let pause = match looked {
+        let outcome = caught(|| look(store, at_instant, metrics, stopped));
+        looked(metrics);
+        let pause = match outcome {
             Ok(Ok(pause)) => {
                 is_failing = false;
                 pause

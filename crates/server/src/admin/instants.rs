@@ -3,7 +3,8 @@
 use crate::metrics::InstantMetrics;
 use crate::metrics::text::Exposition;
 
-pub(super) fn describe(metrics: &InstantMetrics, into: &mut Exposition) {
+/// Adds the metrics of a process.
+pub(crate) fn describe(metrics: &InstantMetrics, into: &mut Exposition) {
     into.gauge(
         "vitrine_overrides_overdue_seconds",
         "Time by which the earliest beginning or end of an override is overdue, in seconds.",

@@ -8,7 +8,7 @@
 //! - `scrape`: `/metrics`; `limits`, `changes`, `instants`: its metrics of limits, of the changes feed, and of overrides
 
 mod changes;
-mod instants;
+pub(crate) mod instants;
 mod limits;
 mod pages;
 mod scrape;

@@ -1,9 +1,10 @@
 //! `vitrine tick`: lets overrides begin and end when their time comes, where servers may not publish.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueHint};
 use vitrine_ingest::overrides::instants::apply_next;
 use vitrine_store::IfMissing;
 
@@ -11,12 +12,16 @@ use super::logging::LogArgs;
 use super::overrides::instant_json;
 use super::shutdown::wait_for_signal;
 use super::{Outcome, StoreArgs, print};
+use crate::admin::instants::describe;
 use crate::instants::{AtInstant, InstantThread};
+use crate::metrics::InstantMetrics;
+use crate::metrics::text::Exposition;
+use crate::metrics::text_file;
 
 const EXAMPLES: &str = "\
 Examples:
   vitrine tick
-  vitrine tick --follow";
+  vitrine tick --follow --metrics-file /var/lib/node_exporter/vitrine-tick.prom";
 
 /// Let overrides begin and end whose time has come.
 ///
@@ -28,6 +33,10 @@ pub(super) struct Tick {
     /// Go on until SIGTERM or Ctrl-C; by default apply what is due, and end.
     #[arg(long)]
     follow: bool,
+    /// Write metrics for node_exporter's textfile collector here: how late the next instant is, how many were applied, and how many
+    /// of them exceeded the guard.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "follow")]
+    metrics_file: Option<PathBuf>,
     #[command(flatten)]
     logs: LogArgs,
 }
@@ -44,10 +53,45 @@ impl Tick {
             return Ok(Outcome::Done);
         }
         let store = store.open_to_follow(IfMissing::Refuse)?;
-        let thread = InstantThread::start(store, AtInstant::Apply, Arc::default())
+        let metrics = Arc::new(InstantMetrics::default());
+        let mut file = self.metrics_file.clone().map(MetricsFile::new);
+        if let Some(file) = &mut file {
+            // A path that can't be written is reported at once.
+            file.write(&metrics)?;
+        }
+        let looked = move |metrics: &InstantMetrics| {
+            if let Some(Err(error)) = file.as_mut().map(|file| file.write(metrics)) {
+                tracing::warn!(error = format!("{error:#}"), "the metrics can't be written");
+            }
+        };
+        let thread = InstantThread::start(store, AtInstant::Apply, metrics, looked)
             .context("can't start the thread that applies instants")?;
         wait_for_signal("waiting for overrides to begin or end")?;
         drop(thread);
         Ok(Outcome::Done)
+    }
+}
+
+/// File of metrics, written when they change.
+struct MetricsFile {
+    path: PathBuf,
+    written: String,
+}
+
+impl MetricsFile {
+    fn new(path: PathBuf) -> Self {
+        let written = String::new();
+        Self { path, written }
+    }
+
+    fn write(&mut self, metrics: &InstantMetrics) -> anyhow::Result<()> {
+        let mut text = Exposition::default();
+        describe(metrics, &mut text);
+        let text = text.into_text();
+        if text != self.written {
+            text_file::write(&self.path, &text)?;
+            self.written = text;
+        }
+        Ok(())
     }
 }

@@ -1,9 +1,7 @@
 //! Metrics of a mirror: a file in Prometheus's text format, for node_exporter's textfile collector.
 
 use std::collections::BTreeMap;
-use std::fs::Permissions;
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use jiff::Timestamp;
 use vitrine_ingest::mirror::RoundOutcome;
 
 use super::text::{Exposition, MetricType};
+use super::text_file;
 
 /// Prefix of all metrics of mirrors, including those of other releases.
 const FAMILY: &str = "vitrine_mirror_";
@@ -145,22 +144,7 @@ impl Metrics {
     }
 
     fn write(&self) -> anyhow::Result<()> {
-        let directory = match self.path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        let written = || {
-            // The collector runs as another user, and reads only names that end in `.prom`.
-            let mut file = tempfile::Builder::new()
-                .prefix(".vitrine-mirror-")
-                .permissions(Permissions::from_mode(0o644))
-                .tempfile_in(directory)?;
-            file.write_all(self.text().as_bytes())?;
-            file.persist(&self.path).map_err(|error| error.error)
-        };
-        let can_not = || format!("can't write {}", self.path.display());
-        written().with_context(can_not)?;
-        Ok(())
+        text_file::write(&self.path, &self.text())
     }
 
     fn text(&self) -> String {

@@ -25,6 +25,7 @@ pub mod mirror;
 pub mod process;
 pub mod requests;
 pub mod text;
+pub(crate) mod text_file;
 mod webhooks;
 
 pub use instants::InstantMetrics;

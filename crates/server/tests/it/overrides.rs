@@ -108,6 +108,34 @@ fn server_on_a_file_begins_overrides_at_their_time() {
 }
 
 #[test]
+fn tick_writes_metrics_of_what_it_applies() {
+    let store = Store::sample();
+    let file = store.path("tick.prom");
+    let path = file.display().to_string();
+    let tick = |path: &str| store.command(&["tick", "--follow", "--metrics-file", path]);
+    let refused = tick("/nowhere/tick.prom").output().expect("vitrine runs");
+    assert!(text(&refused.stderr).contains("can't write /nowhere/tick.prom"));
+    let _tick = Server::start(tick(&path));
+    store.ok(&[
+        "disable",
+        "*",
+        "--from",
+        "1s",
+        "--allow",
+        "not-orderable=100%",
+        "--allow",
+        "states=100%",
+    ]);
+    wait_for("an instant", || {
+        let metrics = std::fs::read_to_string(&file).expect("metrics");
+        let has = |line: &str| metrics.lines().any(|other| other == line);
+        (has("vitrine_override_instants_total 1")
+            && has("vitrine_override_instants_exceeding_total 0"))
+        .then_some(())
+    });
+}
+
+#[test]
 fn load_says_what_overrides_hide_of_it() {
     let store = Store::of(&[gift_card("A"), gift_card("B"), gift_card("C")]);
     store.ok(&["set", "A", "B", "discount_multiplier=0.01"]);
