@@ -26,6 +26,7 @@ mod rejected;
 pub mod report;
 mod single_pass;
 mod spool;
+mod spooled;
 pub mod texts;
 mod whole_file;
 
@@ -233,7 +234,7 @@ pub fn load(
 ) -> anyhow::Result<Report> {
     let complete = settings.report.as_deref().map(CompleteReport::create);
     let report = Report::with_file(complete.transpose()?);
-    let mut reading = Reading::new(report, settings.on_error)?;
+    let mut reading = Reading::new(report, settings.on_error);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));

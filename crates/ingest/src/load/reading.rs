@@ -15,7 +15,7 @@ use super::read::{self, Item, Record, Source, SourceRow, Table};
 use super::records::Records;
 use super::rejected::{Original, RejectedFiles, RejectedPath, text_within};
 use super::report::{Finding, Place, Report, Severity, shown};
-use super::spool::{Spool, SpooledRow};
+use super::spool::{Order, Spool, SpooledRow};
 use super::texts::{self, TextFiles};
 
 /// Handling of a load with faults.
@@ -33,8 +33,8 @@ pub enum OnError {
 /// Results of reading so far.
 pub(super) struct Reading {
     pub(super) report: Report,
-    /// Codes in the inputs, with their first places.
-    codes: HashMap<String, Place>,
+    /// Codes in the inputs, with their first places: boxed, since the table has up to twice as many slots as there are codes.
+    codes: HashMap<Box<str>, Box<Place>>,
     skips: bool,
     rejected: Option<RejectedFiles>,
     /// Tables of the rows in the spool.
@@ -48,22 +48,22 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn new(report: Report, on_error: OnError) -> io::Result<Self> {
+    pub(super) fn new(report: Report, on_error: OnError) -> Self {
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
             OnError::Skip { rejected } => (true, rejected),
         };
-        Ok(Self {
+        Self {
             report,
             codes: HashMap::new(),
             skips,
             rejected: path.map(RejectedFiles::new),
             tables: Vec::new(),
             rejected_codes: HashMap::new(),
-            spool: Spool::new()?,
+            spool: Spool::new(),
             checkers: Checkers::start(),
             failure: None,
-        })
+        }
     }
 
     /// Reads an input to its end.
@@ -198,9 +198,9 @@ impl Reading {
                 None => self.report.rejected.keeps_all = true,
             }
             self.reject(&findings, &record.json, record.row.as_ref());
-        } else if is_valid
+        } else if let Some(code) = code.filter(|_| is_valid)
             && (self.skips || !self.report.has_faults())
-            && let Err(error) = self.keep(record)
+            && let Err(error) = self.keep(&code, record)
         {
             self.fail(error.into());
         }
@@ -210,7 +210,7 @@ impl Reading {
     }
 
     /// Puts a record without faults into the spool.
-    fn keep(&mut self, record: &Record) -> io::Result<()> {
+    fn keep(&mut self, code: &str, record: &Record) -> io::Result<()> {
         // Another record of its code may still be rejected, and then this one is, too.
         let row = record.row.as_ref().filter(|_| self.rejected.is_some());
         let row = row.map(|row| {
@@ -223,7 +223,7 @@ impl Reading {
                 line: row.joined(),
             }
         });
-        self.spool.push(&record.json, row.as_ref())
+        self.spool.push(code, &record.json, row)
     }
 
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
@@ -233,7 +233,8 @@ impl Reading {
                 findings.push(duplicate(&place, code, first));
             }
             None => {
-                self.codes.insert(code.to_owned(), record.place.clone());
+                self.codes
+                    .insert(code.into(), Box::new(record.place.clone()));
             }
         }
     }
@@ -312,13 +313,20 @@ impl Reading {
             return Ok((self.report, None));
         }
         let kept = self.rejected_codes.into_iter().map(|(code, place)| {
-            let first = self.codes.remove(&code).unwrap_or_else(|| place.clone());
+            let first = self.codes.remove(code.as_str());
+            let first = first.map_or_else(|| place.clone(), |first| *first);
             (code, [first, place])
         });
+        let kept: HashMap<_, _> = kept.collect();
+        // Records are rejected in the order of the input.
+        let order = match kept.is_empty() {
+            true => Order::Codes,
+            false => Order::Input,
+        };
         let records = Records {
             count: self.spool.records(),
-            spooled: self.spool.read()?,
-            kept: kept.collect(),
+            spooled: self.spool.read(order)?,
+            kept,
             rejected: self.rejected,
             tables: self.tables,
         };

@@ -10,7 +10,8 @@ use super::read::{Record, Table};
 use super::reading::duplicate;
 use super::rejected::{Original, RejectedFiles};
 use super::report::{Place, Report};
-use super::spool::{Spooled, SpooledRow};
+use super::spool::SpooledRow;
+use super::spooled::Spooled;
 
 /// Maximum number of records read ahead of the store's writes.
 const READ_AHEAD: usize = 256;

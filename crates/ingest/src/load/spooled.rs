@@ -1,0 +1,173 @@
+//! Spool that is being read: its runs, merged by code or one after the other.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::spool::{Entry, NO_TABLE, SpooledRow};
+
+/// Bytes of all runs.
+pub(super) enum Source {
+    Memory(Vec<u8>),
+    File(File),
+}
+
+/// Bytes of a run.
+pub(super) struct Section {
+    pub(super) source: Arc<Source>,
+    pub(super) at: u64,
+    pub(super) end: u64,
+}
+
+impl Read for Section {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left);
+        let buffer = &mut buffer[..length];
+        let read = match &*self.source {
+            Source::Memory(bytes) => {
+                let at = usize::try_from(self.at).unwrap_or(usize::MAX);
+                bytes.get(at..).unwrap_or_default().read(buffer)?
+            }
+            Source::File(file) => file.read_at(buffer, self.at)?,
+        };
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// A run that is being read.
+pub(super) struct Run(zstd::Decoder<'static, BufReader<Section>>);
+
+impl Run {
+    pub(super) fn new(section: Section) -> io::Result<Self> {
+        zstd::Decoder::new(section).map(Self)
+    }
+
+    /// Returns the next record; `None` at the end.
+    fn next(&mut self) -> io::Result<Option<Entry>> {
+        let mut first = [0; 1];
+        if self.0.read(&mut first)? == 0 {
+            return Ok(None);
+        }
+        let mut length = [first[0], 0, 0, 0, 0, 0, 0, 0];
+        self.0.read_exact(&mut length[1..])?;
+        Ok(Some(Entry {
+            code: text(self.bytes(u64::from_le_bytes(length))?)?,
+            number: self.number()?,
+            json: self.number().and_then(|length| text(self.bytes(length)?))?,
+            row: match self.number()? {
+                NO_TABLE => None,
+                table => Some(SpooledRow {
+                    table: usize::try_from(table).map_err(io::Error::other)?,
+                    line: self.number().and_then(|length| self.bytes(length))?,
+                }),
+            },
+        }))
+    }
+
+    fn number(&mut self) -> io::Result<u64> {
+        let mut number = [0; 8];
+        self.0.read_exact(&mut number)?;
+        Ok(u64::from_le_bytes(number))
+    }
+
+    fn bytes(&mut self, length: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        (&mut self.0).take(length).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 == length {
+            true => Ok(bytes),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(io::Error::other)
+}
+
+/// Runs that are merged.
+pub(super) struct Merge {
+    runs: Vec<Run>,
+    /// First record of each run that isn't at its end; the greatest of the heap has the least code.
+    first: BinaryHeap<Reverse<(String, usize)>>,
+    entries: Vec<Option<Entry>>,
+}
+
+impl Merge {
+    pub(super) fn new(mut runs: Vec<Run>) -> io::Result<Self> {
+        let mut first = BinaryHeap::with_capacity(runs.len());
+        let mut entries = Vec::with_capacity(runs.len());
+        for (index, run) in runs.iter_mut().enumerate() {
+            let mut entry = run.next()?;
+            let code = entry.as_mut().map(|entry| std::mem::take(&mut entry.code));
+            first.extend(code.map(|code| Reverse((code, index))));
+            entries.push(entry);
+        }
+        Ok(Self {
+            runs,
+            first,
+            entries,
+        })
+    }
+
+    fn next(&mut self) -> io::Result<Option<Entry>> {
+        let Some(Reverse((_, index))) = self.first.pop() else {
+            return Ok(None);
+        };
+        let mut next = self.runs[index].next()?;
+        let code = next.as_mut().map(|entry| std::mem::take(&mut entry.code));
+        (self.first).extend(code.map(|code| Reverse((code, index))));
+        Ok(std::mem::replace(&mut self.entries[index], next))
+    }
+}
+
+/// Spool that is being read.
+pub(super) enum Spooled {
+    /// In the order of codes.
+    Merged(Merge),
+    /// Run by run, each as it was added.
+    OneByOne {
+        /// Runs that weren't read yet.
+        runs: std::vec::IntoIter<Run>,
+        /// Rest of the present one.
+        run: std::vec::IntoIter<Entry>,
+    },
+}
+
+impl Spooled {
+    fn next_entry(&mut self) -> io::Result<Option<Entry>> {
+        match self {
+            Self::Merged(merge) => merge.next(),
+            Self::OneByOne { runs, run } => loop {
+                if let Some(entry) = run.next() {
+                    return Ok(Some(entry));
+                }
+                let Some(mut next) = runs.next() else {
+                    return Ok(None);
+                };
+                let mut entries = Vec::new();
+                while let Some(entry) = next.next()? {
+                    entries.push(entry);
+                }
+                entries.sort_unstable_by_key(|entry| entry.number);
+                *run = entries.into_iter();
+            },
+        }
+    }
+}
+
+impl Iterator for Spooled {
+    type Item = anyhow::Result<(String, Option<SpooledRow>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.next_entry().context("can't read the records back");
+        let entry = entry.transpose()?;
+        Some(entry.map(|entry| (entry.json, entry.row)))
+    }
+}
