@@ -18,7 +18,9 @@ pub(super) fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, Str
     {
         return Ok(exact);
     }
-    if let Some((local, zone)) = split_zone(text) {
+    if let Some((local, zone)) = split_zone(text)
+        && let Some(local) = local_time(local)
+    {
         return in_zone(text, local, zone);
     }
     if local_time(text).is_some() {
@@ -58,13 +60,10 @@ fn local_time(text: &str) -> Option<DateTime> {
     }
 }
 
-fn in_zone(text: &str, local: &str, zone: &str) -> Result<Timestamp, String> {
+fn in_zone(text: &str, local: DateTime, zone: &str) -> Result<Timestamp, String> {
     let found = TimeZone::get(zone).ok().filter(|zone| !zone.is_unknown());
     let zone = found.ok_or_else(|| {
         format!("`{zone}` is no time zone; use a name such as Europe/Berlin, or UTC")
-    })?;
-    let local = local_time(local).ok_or_else(|| {
-        format!("`{local}` isn't a local time; write it as in `2026-12-01 09:00 Europe/Berlin`")
     })?;
     let ambiguous = zone.to_ambiguous_timestamp(local);
     let readings = |before: jiff::tz::Offset, after: jiff::tz::Offset| {
@@ -137,6 +136,8 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
+        let error = parse("7 days").unwrap_err();
+        assert!(error.contains("or a span from now (2h)"), "{error}");
     }
 
     #[test]
