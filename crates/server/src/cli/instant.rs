@@ -110,6 +110,7 @@ mod tests {
             ("2026-12-01T09:00:00+01:00", "2026-12-01T08:00:00Z"),
             ("2026-12-01T09:00:00Z", "2026-12-01T09:00:00Z"),
             ("2h", "2026-11-26T12:00:00Z"),
+            ("7 days", "2026-12-03T10:00:00Z"),
         ] {
             assert_eq!(parse(text).as_deref(), Ok(expected), "{text}");
         }
@@ -136,8 +137,6 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
-        let error = parse("7 days").unwrap_err();
-        assert!(error.contains("or a span from now (2h)"), "{error}");
     }
 
     #[test]
