@@ -170,9 +170,18 @@ pub fn list(server: &Server, key: &str, filters: &str) -> BTreeMap<String, Strin
 
 /// Returns the token as if it had been issued so many seconds earlier: nothing signs it.
 pub fn aged(token: &str, seconds: i64) -> String {
+    with_time(token, |issued| issued - seconds)
+}
+
+/// Returns the token as if it had just been issued, however long a slow machine took since.
+fn fresh(token: &str) -> String {
+    with_time(token, |_| jiff::Timestamp::now().as_second())
+}
+
+fn with_time(token: &str, change: impl FnOnce(i64) -> i64) -> String {
     forged(token, |bytes| {
         let issued: &mut [u8; 8] = (&mut bytes[1..9]).try_into().expect("8 bytes");
-        *issued = (i64::from_le_bytes(*issued) - seconds).to_le_bytes();
+        *issued = change(i64::from_le_bytes(*issued)).to_le_bytes();
     })
 }
 
@@ -319,10 +328,10 @@ impl FeedServer {
         refusal(&self.ask(&copy, ""))
     }
 
-    /// Returns the refusals of a copy's token: now, and if it were a minute old.
+    /// Returns the refusals of a copy's token: if it were new, and if it were a minute older than it is.
     pub fn refusals(&self, copy: &CatalogCopy) -> [Option<Refusal>; 2] {
-        let now = self.refusal(copy, str::to_owned);
-        [now, self.refusal(copy, |token| aged(token, 60))]
+        let new = self.refusal(copy, fresh);
+        [new, self.refusal(copy, |token| aged(token, 60))]
     }
 
     /// Asserts that the copy is equal to the list once an answer is empty.
