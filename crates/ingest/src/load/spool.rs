@@ -6,7 +6,7 @@
 //! Records come back in the order of their codes: so stores write each page of an index once, and neighbours lie together in what
 //! is read later. They are sorted in runs, each a zstd frame, which are merged.
 
-use std::io::{self, Write};
+use std::io::{self, Seek as _, Write};
 use std::sync::Arc;
 
 use tempfile::{SpooledData, SpooledTempFile};
@@ -103,17 +103,13 @@ impl Spool {
         run.sort_unstable_by(|one, other| {
             (&one.code, one.number).cmp(&(&other.code, other.number))
         });
-        let mut counted = Counted {
-            file: &mut self.file,
-            bytes: self.ends.last().copied().unwrap_or_default(),
-        };
-        let mut frame = zstd::Encoder::new(&mut counted, COMPRESSION_LEVEL)?;
+        let mut frame = zstd::Encoder::new(&mut self.file, COMPRESSION_LEVEL)?;
         frame.window_log(WINDOW_LOG)?;
         for entry in &run {
             write(&mut frame, entry)?;
         }
         frame.finish()?;
-        self.ends.push(counted.bytes);
+        self.ends.push(self.file.stream_position()?);
         Ok(())
     }
 
@@ -156,24 +152,6 @@ pub(super) enum Order {
     Codes,
     /// As they were added.
     Input,
-}
-
-/// Writer that counts.
-struct Counted<'f> {
-    file: &'f mut SpooledTempFile,
-    bytes: u64,
-}
-
-impl Write for Counted<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
 }
 
 fn write(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
