@@ -233,6 +233,27 @@ pub(crate) fn webhook(found: &mut Findings, id: &str, document: &str) {
     found.add(&WEBHOOK, format!("webhook endpoint {id}"), what);
 }
 
+/// Returns the queries for spans of a table that overlap, and for those that don't begin and end with revisions of another table:
+/// the same for both stores. The first one has the beginning of the next span, too.
+pub(crate) fn span_queries(table: &str, revisions: &str) -> [String; 2] {
+    [
+        format!(
+            "with span as ( \
+               select code, from_revision, until_revision, \
+                      lead(from_revision) over (partition by code order by from_revision, id) as next_from \
+               from {table}) \
+             select code, from_revision, until_revision, next_from from span \
+             where until_revision <= from_revision \
+                or (next_from is not null and (until_revision is null or until_revision > next_from))"
+        ),
+        format!(
+            "select code, from_revision, until_revision from {table} \
+             where from_revision not in (select number from {revisions}) \
+                or until_revision not in (select number from {revisions})"
+        ),
+    ]
+}
+
 /// Returns the place of a product's base.
 pub(crate) fn base_place(code: &str, from_revision: i64) -> String {
     format!("base of product {code} of revision {from_revision}")

@@ -14,8 +14,8 @@ use crate::check::found::{
     TEXT_ORPHAN, UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
 };
 use crate::check::{
-    live_problem, overlapping_span, span_without_revisions, text_digest, text_rows, version,
-    version_facts,
+    live_problem, overlapping_span, span_queries, span_without_revisions, text_digest, text_rows,
+    version, version_facts,
 };
 use crate::problem::Problem;
 use crate::{StoreError, check, digest};
@@ -205,27 +205,14 @@ fn spans(
     found: &mut Findings,
     (table, rule, place): (&str, &'static Rule, fn(&str, i64) -> String),
 ) -> Result<(), StoreError> {
-    let sql = format!(
-        "with span as ( \
-           select code, from_revision, until_revision, \
-                  lead(from_revision) over (partition by code order by from_revision, id) as next_from \
-           from {table}) \
-         select code, from_revision, until_revision, next_from from span \
-         where until_revision <= from_revision \
-            or (next_from is not null and (until_revision is null or until_revision > next_from))"
-    );
-    session.each_row(CHECKING, &sql, &[], |row| {
+    let [overlapping, without_revisions] = span_queries(table, "vitrine.revision");
+    session.each_row(CHECKING, &overlapping, &[], |row| {
         let from = get(row, 1)?;
         let what = overlapping_span(from, get(row, 2)?, get(row, 3)?);
         found.add(rule, place(get(row, 0)?, from), what);
         Ok(())
     })?;
-    let sql = format!(
-        "select code, from_revision, until_revision from {table} \
-         where from_revision not in (select number from vitrine.revision) \
-            or until_revision not in (select number from vitrine.revision)"
-    );
-    session.each_row(CHECKING, &sql, &[], |row| {
+    session.each_row(CHECKING, &without_revisions, &[], |row| {
         let from = get(row, 1)?;
         let what = span_without_revisions(from, get(row, 2)?);
         found.add(rule, place(get(row, 0)?, from), what);

@@ -7,7 +7,8 @@ use super::{OVERRIDES, each_row, schema};
 use crate::StoreError;
 use crate::check::found::{Findings, Rule, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
 use crate::check::{
-    overlapping_span, span_without_revisions, text_digest, text_rows, version, version_facts,
+    overlapping_span, span_queries, span_without_revisions, text_digest, text_rows, version,
+    version_facts,
 };
 use crate::digest;
 use crate::sqlite::history::{own_texts, prepare_texts};
@@ -19,28 +20,15 @@ pub(super) fn spans(
     found: &mut Findings,
     (table, rule, place): (&str, &'static Rule, fn(&str, i64) -> String),
 ) -> Result<(), StoreError> {
-    let sql = format!(
-        "with span as ( \
-           select code, from_revision, until_revision, \
-                  lead(from_revision) over (partition by code order by from_revision, id) as next_from \
-           from {table}) \
-         select code, from_revision, until_revision, next_from from span \
-         where until_revision <= from_revision \
-            or (next_from is not null and (until_revision is null or until_revision > next_from))"
-    );
-    each_row(transaction, &sql, |row| {
+    let [overlapping, without_revisions] = span_queries(table, "revision");
+    each_row(transaction, &overlapping, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let next: Option<i64> = row.get(3)?;
         let what = overlapping_span(from, until, next);
         found.add(rule, place(&lossy(row, 0)?, from), what);
         Ok(())
     })?;
-    let sql = format!(
-        "select code, from_revision, until_revision from {table} \
-         where from_revision not in (select number from revision) \
-            or until_revision not in (select number from revision)"
-    );
-    each_row(transaction, &sql, |row| {
+    each_row(transaction, &without_revisions, |row| {
         let (from, until): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
         let what = span_without_revisions(from, until);
         found.add(rule, place(&lossy(row, 0)?, from), what);
