@@ -343,3 +343,21 @@ fn backup_has_the_overrides_and_the_base() {
     store.ok(&["overrides", "end", "1", "2"]);
     assert_eq!(store.ok(&["export", "--effective"]), base);
 }
+
+#[test]
+fn check_finds_bases_that_do_not_fit() {
+    for damage in [
+        "update base_version set until_revision = from_revision",
+        "update base_version set from_revision = 99",
+        "delete from base_text",
+    ] {
+        let mut product = gift_card("A");
+        product["gift_card"]["content_resources"]["description_md"] = json!("# Text");
+        let store = Store::of(&[product, gift_card("B")]);
+        store.ok(&["hide", "A", "--allow", "retire=100%"]);
+        assert_eq!(store.json(&["check", "--json"])["clean"], true);
+        store.sql(damage);
+        let found = text(&store.run(&["check"]).stdout);
+        assert!(found.contains("base of product A"), "{damage}: {found}");
+    }
+}
