@@ -275,7 +275,7 @@ fn changes(bencher: Bencher<'_, '_>, case: Case) {
             body.reserve_exact(100 * (PRODUCT_BYTES + 60));
             for change in &page.changes {
                 body.extend_from_slice(b"{\"code\":\"");
-                body.extend_from_slice(change.code.as_bytes());
+                body.extend_from_slice(change.code_bytes());
                 body.extend_from_slice(b"\",\"product\":");
                 body.extend_from_slice(
                     change

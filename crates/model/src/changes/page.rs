@@ -22,10 +22,25 @@ pub struct ChangesQuery {
 /// A change: a product that is visible, or that isn't any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<'s> {
-    /// Product code.
-    pub code: &'s str,
+    /// Product code: bytes, since a page of 500 is rendered without looking into them.
+    code: &'s [u8],
     /// The product in the snapshot; `None` if it isn't visible any more.
     pub product: Option<Run>,
+}
+
+impl<'s> Change<'s> {
+    /// Returns the product code.
+    #[must_use]
+    pub fn code(&self) -> &'s str {
+        // The codes of snapshots and journals were checked.
+        str::from_utf8(self.code).unwrap_or_default()
+    }
+
+    /// Returns the bytes of the product code.
+    #[must_use]
+    pub fn code_bytes(&self) -> &'s [u8] {
+        self.code
+    }
 }
 
 /// A page of changes, ascending by code.
@@ -53,12 +68,16 @@ pub fn first_page<'s>(
         limit: query.limit,
     };
     let page = snapshot.page_in(&list, view);
-    let change = |(code, run): (&'s str, Run)| Change {
+    let change = |(code, run)| Change {
         code,
         product: Some(run),
     };
     ChangesPage {
-        changes: page.each().map(change).collect(),
+        changes: {
+            let mut changes = Vec::with_capacity(page.len());
+            changes.extend(page.each().map(change));
+            changes
+        },
         has_more: page.has_next(),
     }
 }
@@ -114,11 +133,11 @@ impl Journal {
                 was_visible = true;
                 cursor.advance();
             }
-            let code = str::from_utf8(code).unwrap_or_default();
-            let product = visible.find(code);
+            let text = str::from_utf8(code).unwrap_or_default();
+            let product = visible.find(text);
             if product.is_none() && !was_visible {
                 // Only a text of the product changed; the others like it don't concern the client up to the next visible one.
-                let next = visible.first_from(code);
+                let next = visible.first_from(text);
                 let is_before = |code: &[u8]| next.is_none_or(|next| code < next.as_bytes());
                 cursors
                     .iter_mut()

@@ -204,12 +204,12 @@ impl<'s> Page<'s> {
             .flat_map(|(block, members)| members.runs().map(|slots| Run::new(*block, slots)))
     }
 
-    /// Iterates over the page's products, ascending by code: each with its code, as a run of its own.
-    pub fn each(&self) -> impl Iterator<Item = (&'s str, Run)> {
+    /// Iterates over the page's products, ascending by code: each with the bytes of its code, as a run of its own.
+    pub fn each(&self) -> impl Iterator<Item = (&'s [u8], Run)> {
         let snapshot = self.snapshot;
         self.parts.iter().flat_map(move |(index, members)| {
             let product = move |slot| {
-                let code = snapshot.blocks[*index].code(slot);
+                let code = snapshot.blocks[*index].code_bytes(slot);
                 (code, Run::new(*index, slot..slot + 1))
             };
             members.iter().map(product)

@@ -22,7 +22,7 @@ pub fn shown(snapshot: &Snapshot, page: &ChangesPage) -> Changes {
     let bytes = |run| String::from_utf8(snapshot.slice(snapshot.run(run)).to_vec()).expect("text");
     let changes = page.changes.iter();
     changes
-        .map(|change| (change.code.to_string(), change.product.map(bytes)))
+        .map(|change| (change.code().to_string(), change.product.map(bytes)))
         .collect()
 }
 

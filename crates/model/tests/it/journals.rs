@@ -66,7 +66,7 @@ fn removals(journal: &Journal, since: &Position, until: &Position) -> Vec<String
     let query = ChangesQuery::default();
     let empty = Snapshot::default();
     let page = journal.changes(&empty, since, until, &query, &[]);
-    let codes = page.changes.iter().map(|change| change.code.to_string());
+    let codes = page.changes.iter().map(|change| change.code().to_string());
     codes.collect()
 }
 
@@ -324,7 +324,7 @@ fn use_all(journal: Journal) {
                     limit: Limit::new(2).expect("a limit"),
                 };
                 let page = journal.changes(&snapshot, *since, *until, &query, &[]);
-                let codes = page.changes.iter().map(|change| &change.code);
+                let codes = page.changes.iter().map(|change| change.code());
                 assert!(codes.is_sorted_by(|one, other| one < other));
             }
         }

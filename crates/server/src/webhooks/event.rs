@@ -319,13 +319,13 @@ fn summary(seen: &VisibleFeed<'_>, since: &Position, request: &ChangesRequest) -
             }
             codes = codes.filter(|codes: &Vec<String>| codes.len() < MAX_CODES);
             if let Some(codes) = &mut codes {
-                codes.push(change.code.to_owned());
+                codes.push(change.code().to_owned());
             }
         }
         let last = page
             .changes
             .last()
-            .and_then(|change| change.code.parse::<ProductCode>().ok());
+            .and_then(|change| change.code().parse::<ProductCode>().ok());
         if !page.has_more || last.is_none() {
             return Some(Summary {
                 changed,

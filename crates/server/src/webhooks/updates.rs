@@ -222,7 +222,7 @@ impl Walker<'_> {
         let Some(code) = page
             .changes
             .first()
-            .and_then(|change| change.code.parse().ok())
+            .and_then(|change| change.code().parse().ok())
         else {
             self.place = Place::at(self.place.base);
             return Ok(None);
@@ -295,7 +295,7 @@ impl Walker<'_> {
         let Some(code) = page
             .changes
             .first()
-            .and_then(|change| change.code.parse().ok())
+            .and_then(|change| change.code().parse().ok())
         else {
             self.place = Place::at(end);
             return Ok(None);

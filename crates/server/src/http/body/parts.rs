@@ -21,6 +21,9 @@ struct PlacedSlice {
     text_end: u32,
 }
 
+/// Length of a short text, in bytes: most product codes with the JSON around them are no longer.
+const SHORT_TEXT_BYTES: usize = 48;
+
 /// Builds [`Parts`] from beginning to end.
 #[derive(Debug, Default)]
 pub(crate) struct PartsBuilder {
@@ -33,6 +36,15 @@ pub(crate) struct PartsBuilder {
 }
 
 impl PartsBuilder {
+    /// Returns a builder with room for so many slices and short texts before them.
+    pub(crate) fn for_slices(slices: usize) -> Self {
+        Self {
+            texts: Vec::with_capacity(slices * SHORT_TEXT_BYTES),
+            slices: Vec::with_capacity(slices),
+            ..Self::default()
+        }
+    }
+
     /// Appends text.
     pub(crate) fn text(&mut self, text: &[u8]) {
         self.texts.extend_from_slice(text);

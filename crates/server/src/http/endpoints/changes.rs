@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use vitrine_model::changes::{Change, ChangesPage, ChangesQuery, Position};
+use vitrine_model::changes::{ChangesPage, ChangesQuery, Position};
 use vitrine_model::code::ProductCode;
 use vitrine_model::snapshot::Snapshot;
 
@@ -87,7 +87,7 @@ pub(crate) fn find<'s>(
         page = removed;
     }
     let last_code = page.changes.last().filter(|_| page.has_more);
-    let after: Option<ProductCode> = last_code.and_then(|change| change.code.parse().ok());
+    let after: Option<ProductCode> = last_code.and_then(|change| change.code().parse().ok());
     let goes_on = after.is_some();
     let next = Token {
         issued: now.as_second(),
@@ -158,21 +158,24 @@ pub(crate) fn resource(
 
 /// Returns the parts of a page's body.
 fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, visible: &Visible) -> Parts {
-    let mut parts = PartsBuilder::default();
+    let mut parts = PartsBuilder::for_slices(page.changes.len());
     let mut products = visible.writer(snapshot);
-    parts.text(b"{\"changes\":[");
-    for (index, Change { code, product }) in page.changes.iter().enumerate() {
+    let mut start = &b"{\"changes\":[{\"code\":\""[..];
+    for change in &page.changes {
         // Codes have no characters that JSON escapes.
-        let comma = if index == 0 { "" } else { "," };
-        for text in [comma, "{\"code\":\"", code, "\",\"product\":"] {
-            parts.text(text.as_bytes());
+        for text in [start, change.code_bytes(), b"\",\"product\":"] {
+            parts.text(text);
         }
-        match product {
-            Some(run) => products.push(&mut parts, *run),
+        match change.product {
+            Some(run) => products.push(&mut parts, run),
             None => parts.text(b"null"),
         }
-        parts.text(b"}");
+        start = b"},{\"code\":\"";
     }
+    parts.text(match page.changes.is_empty() {
+        true => b"{\"changes\":[",
+        false => b"}",
+    });
     let has_more = if page.has_more { "true" } else { "false" };
     for text in ["],\"next\":\"", next, "\",\"has_more\":", has_more, "}"] {
         parts.text(text.as_bytes());
