@@ -148,7 +148,7 @@ fn live(
 ) -> LiveView {
     let exact = Discounts::Exact.replacement(product, None);
     let bytes = match exact {
-        Some(discount) => spliced(product.bytes(), discount).into(),
+        Some(discount) => spliced(product.bytes(), &discount).into(),
         None => Cow::Borrowed(product.bytes()),
     };
     let text = String::from_utf8_lossy(&bytes);

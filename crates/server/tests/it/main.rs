@@ -93,6 +93,7 @@ mod load_spreadsheets;
 mod load_values;
 mod load_with_texts;
 mod logs;
+mod long_discounts;
 mod manual;
 mod memory;
 mod metrics;
