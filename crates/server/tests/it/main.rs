@@ -109,6 +109,7 @@ mod openapi_headers;
 mod overrides;
 mod overrides_commands;
 mod overrides_model;
+mod overrides_unreadable;
 mod parameters;
 mod pointers;
 mod postgres;
