@@ -1,11 +1,14 @@
 //! Money: currencies, amounts and the discount, as exact decimals and never as binary floats.
 
 mod discount;
+mod exact_discount;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use self::discount::{Discount, DiscountText};
+pub use self::exact_discount::ExactDiscount;
+pub(crate) use self::exact_discount::{GROUPS as DIGIT_GROUPS, MoreDigits};
 use crate::Invalid;
 
 /// A currency; products have those of ISO 4217.
@@ -193,16 +196,26 @@ impl FromStr for DiscountMultiplier {
     }
 }
 
+/// Maximum length of a discount as loaded, in bytes.
+const MAX_DISCOUNT_BYTES: usize = 64;
+
 /// Splits a discount into its digits before and after the point.
 fn checked_discount(text: &str) -> Result<(&str, &str), Invalid> {
     let invalid = Invalid::new(
         "discount_multiplier",
         "a decimal from 0 to 1 with a point, without comma, sign, exponent or percent sign, such as `0.05` for 5 %",
     );
+    let too_long = Invalid::new(
+        "discount_multiplier",
+        "a decimal from 0 to 1 of at most 64 characters, such as `0.05` for 5 %",
+    );
+    if text.len() > MAX_DISCOUNT_BYTES {
+        return Err(too_long);
+    }
     let (whole, fraction) = split_decimal(text).ok_or(invalid)?;
     let is_zero = |digits: &str| digits.bytes().all(|byte| byte == b'0');
     let is_one = whole.trim_start_matches('0') == "1" && is_zero(fraction);
-    match text.len() <= 64 && (is_zero(whole) || is_one) {
+    match is_zero(whole) || is_one {
         true => Ok((whole, fraction)),
         false => Err(invalid),
     }

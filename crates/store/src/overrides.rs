@@ -77,6 +77,24 @@ pub struct StoredOverride {
     pub ended: Option<OverrideEnd>,
 }
 
+impl StoredOverride {
+    /// Returns the time of what comes next: its beginning, or its end.
+    #[must_use]
+    pub fn due(&self) -> Option<Timestamp> {
+        match self.made.status {
+            OverrideStatus::Scheduled => Some(self.made.from),
+            OverrideStatus::Active => self.made.until,
+            OverrideStatus::Ended => None,
+        }
+    }
+
+    /// Returns true while it lies on products.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.made.status == OverrideStatus::Active
+    }
+}
+
 /// End of an override.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverrideEnd {
@@ -161,6 +179,20 @@ pub trait OverrideStore: Send + Sync {
     ///
     /// If the store can't be read.
     fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError>;
+
+    /// Returns all overrides for a check: an SQLite file is neither migrated nor changed, and one of an older schema has none.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError>;
+
+    /// Returns the time, by the clock of the store: the database's.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn now(&self) -> Result<Timestamp, StoreError>;
 
     /// Returns the next time at which an override begins or ends, which may be over; `None` if there is none.
     ///

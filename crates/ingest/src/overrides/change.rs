@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
@@ -13,6 +13,7 @@ use vitrine_store::record::RevisionNote;
 
 use super::instants::{AppliedInstant, publish_in_time};
 use super::pass::{Pass, each_base};
+use super::unreadable::{ReadOverrides, Rebuild, Unreadable};
 use super::{Definition, Override};
 use crate::load::apply::Intent;
 use crate::load::guard::Exceeded;
@@ -42,6 +43,8 @@ pub struct Changed {
     pub made: Option<Override>,
     /// The overrides that were ended.
     pub ended: Vec<Override>,
+    /// Those of them whose definition can't be read.
+    pub ended_unreadable: Vec<Unreadable>,
     /// Instants that were overdue and were applied before.
     pub instants: Vec<AppliedInstant>,
     /// Number of live products that they select.
@@ -69,7 +72,8 @@ pub struct Changed {
 pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Result<Changed> {
     let (mut publication, instants) = begin(store, intent)?;
     let now = to_millisecond(publication.now()?);
-    let open = open_at(&mut *publication, now)?;
+    let open = ReadOverrides::of(at(publication.open_overrides()?, now));
+    let open = open.unless(StoredOverride::is_active)?;
     let one = requested(store, request, now)?;
     let new = &one.stored.made;
     let begins_later = new.status == OverrideStatus::Scheduled;
@@ -91,7 +95,7 @@ pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Resu
         made.stored.number = made.number;
         let note = RevisionNote {
             by: new.created_by.clone(),
-            note: Some(described(&made, "begins", new.note.as_deref())),
+            note: Some(described(&made.stored, "begins", new.note.as_deref())),
             source_digest: None,
         };
         let committed = publication.commit(now, &note)?;
@@ -168,81 +172,124 @@ fn to_millisecond(time: Timestamp) -> Timestamp {
 
 /// Ends overrides, or plans that. The guard isn't asked: it was when the base was loaded.
 ///
+/// Instants that are due come first, unless the definition of one of these overrides can't be read: that might keep them from
+/// being applied. All products are then made anew.
+///
 /// # Errors
 ///
-/// If one doesn't exist or has ended, or the store can't be read or written; then nothing was changed.
+/// If one doesn't exist or has ended, another one that lies on products can't be read, or the store can't be read or written;
+/// then nothing was changed.
 pub fn end(
     store: &dyn Store,
     numbers: &[u64],
-    (by, note): (&str, Option<&str>),
+    by: (&str, Option<&str>),
     intent: Intent,
 ) -> anyhow::Result<Changed> {
-    let (mut publication, instants) = begin(store, intent)?;
-    let now = to_millisecond(publication.now()?);
-    let open = open_at(&mut *publication, now)?;
-    let mut ended = Vec::new();
-    for number in numbers.iter().collect::<BTreeSet<_>>() {
-        let found = open.iter().find(|one| one.number == *number);
-        let missing = || {
-            format!(
-                "there is no override {number} that could be ended; see `vitrine overrides list`"
-            )
-        };
-        ended.push(found.with_context(missing)?.clone());
-    }
-    let before: Vec<Override> = open.into_iter().filter(Override::is_active).collect();
-    let is_ended = |one: &&Override| numbers.contains(&one.number);
-    let after: Vec<Override> = (before.iter())
-        .filter(|one| !is_ended(one))
-        .cloned()
-        .collect();
-    let touched: Vec<Override> = before.iter().filter(is_ended).cloned().collect();
-    let mut pass = Pass::new(store, &before, &after, &touched, Detail::Fields);
-    let writes = intent == Intent::Apply;
-    pass.run(writes.then_some(&mut *publication))?;
-    let mut changed = Changed {
-        instants,
-        ..pass.finish()
+    let is_named = |one: &StoredOverride| numbers.contains(&one.number);
+    let known = ReadOverrides::of(store.overrides()?).unreadable;
+    let is_open = |one: &StoredOverride| one.ended.is_none();
+    let rebuilds = (known.iter()).any(|one| is_named(&one.stored) && is_open(&one.stored));
+    let (mut publication, instants) = match rebuilds {
+        true => (store.publish()?, Vec::new()),
+        false => begin(store, intent)?,
     };
-    if writes {
-        let end = OverrideEnd {
-            at: now,
-            by: Some(by.to_owned()),
-            note: note.map(str::to_owned),
-        };
-        for one in &mut ended {
-            publication.set_override(one.number, Some(&end))?;
-            one.stored.made.status = OverrideStatus::Ended;
-            one.stored.ended = Some(end.clone());
-        }
-        let texts = ended.iter().map(|one| described(one, "ends", note));
-        let note = RevisionNote {
-            by: by.to_owned(),
-            note: Some(texts.collect::<Vec<_>>().join("; ")),
-            source_digest: None,
-        };
-        let committed = publication.commit(now, &note)?;
-        changed.revision = committed.map(|(revision, _)| revision);
+    let now = to_millisecond(publication.now()?);
+    let mut open = publication.open_overrides()?;
+    if !rebuilds {
+        open = at(open, now);
     }
-    changed.ended = ended;
+    for number in numbers {
+        ensure!(
+            open.iter().any(|one| one.number == *number),
+            "there is no override {number} that could be ended; see `vitrine overrides list`"
+        );
+    }
+    let mut read = ReadOverrides::of(open);
+    let (ended_unreadable, others) =
+        (read.unreadable.into_iter()).partition(|one| is_named(&one.stored));
+    read.unreadable = others;
+    let open = read.unless(StoredOverride::is_active)?;
+    let before: Vec<Override> = open.iter().filter(|one| one.is_active()).cloned().collect();
+    let (touched, after): (Vec<Override>, Vec<Override>) = before
+        .iter()
+        .cloned()
+        .partition(|one| is_named(&one.stored));
+    let writes = intent == Intent::Apply;
+    let mut changed = if !ended_unreadable.is_empty() {
+        let rebuilt = Rebuild::run(store, &mut *publication, &after, Detail::Fields, writes)?;
+        Changed {
+            plan: rebuilt.plan,
+            ..Changed::default()
+        }
+    } else {
+        let mut pass = Pass::new(store, &before, &after, &touched, Detail::Fields);
+        pass.run(writes.then_some(&mut *publication))?;
+        pass.finish()
+    };
+    changed.instants = instants;
+    changed.ended = open
+        .into_iter()
+        .filter(|one| is_named(&one.stored))
+        .collect();
+    changed.ended_unreadable = ended_unreadable;
+    if writes {
+        changed.revision = commit_ends(publication, &mut changed, now, by)?;
+    }
     Ok(changed)
 }
 
+/// Stores the ends of overrides, and commits.
+fn commit_ends(
+    mut publication: Box<dyn StorePublication + '_>,
+    changed: &mut Changed,
+    now: Timestamp,
+    (by, note): (&str, Option<&str>),
+) -> anyhow::Result<Option<Revision>> {
+    let end = OverrideEnd {
+        at: now,
+        by: Some(by.to_owned()),
+        note: note.map(str::to_owned),
+    };
+    let readable = changed.ended.iter_mut().map(|one| &mut one.stored);
+    let unreadable = (changed.ended_unreadable.iter_mut()).map(|one| &mut one.stored);
+    let mut texts = Vec::new();
+    for one in readable.chain(unreadable) {
+        publication.set_override(one.number, Some(&end))?;
+        one.made.status = OverrideStatus::Ended;
+        one.ended = Some(end.clone());
+        texts.push(described(one, "ends", note));
+    }
+    let note = RevisionNote {
+        by: by.to_owned(),
+        note: Some(texts.join("; ")),
+        source_digest: None,
+    };
+    let committed = publication.commit(now, &note)?;
+    Ok(committed.map(|(revision, _)| revision))
+}
+
 /// Returns what a revision's note says of an override.
-pub(super) fn described(one: &Override, does: &str, note: Option<&str>) -> String {
-    let what = one.definition.values_text();
+pub(super) fn described(one: &StoredOverride, does: &str, note: Option<&str>) -> String {
+    let definition = serde_json::from_str::<Definition>(&one.made.definition);
+    let what = definition.map_or_else(
+        |_| "its definition can't be read".to_owned(),
+        |definition| definition.values_text(),
+    );
     let note = note.map_or_else(String::new, |note| format!(": {note}"));
     format!("override {} {does} ({what}){note}", one.number)
 }
 
 /// Returns the overrides that haven't ended at a time, as they are then: a plan doesn't apply instants that are overdue, but comes
 /// after them.
-fn open_at(
-    publication: &mut dyn StorePublication,
-    time: Timestamp,
-) -> anyhow::Result<Vec<Override>> {
-    let open = Override::read_all(publication.open_overrides()?)?;
-    Ok(open.into_iter().filter_map(|one| one.at(time)).collect())
+fn at(open: Vec<StoredOverride>, time: Timestamp) -> Vec<StoredOverride> {
+    let lasts = |one: &StoredOverride| one.made.until.is_none_or(|until| until > time);
+    let mut open: Vec<StoredOverride> = open.into_iter().filter(lasts).collect();
+    for one in &mut open {
+        if one.made.from <= time {
+            one.made.status = OverrideStatus::Active;
+        }
+    }
+    open
 }
 
 /// Returns the codes of the live products that match now.

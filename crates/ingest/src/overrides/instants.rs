@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
-use vitrine_store::overrides::{OverrideEnd, StorePublication};
+use vitrine_store::overrides::{OverrideEnd, StorePublication, StoredOverride};
 use vitrine_store::record::RevisionNote;
 
 use super::Override;
 use super::change::described;
 use super::pass::Pass;
+use super::unreadable::{ReadOverrides, Rebuild};
 use crate::load::guard::Exceeded;
 use crate::load::plan::Detail;
 
@@ -43,27 +44,18 @@ pub fn apply_next(store: &dyn Store) -> anyhow::Result<Option<AppliedInstant>> {
     }
     let mut publication = store.publish()?;
     let now = publication.now()?;
-    let open = Override::read_all(publication.open_overrides()?)?;
-    let due = Override::due;
-    let next = open.iter().filter_map(due).min();
+    let open = publication.open_overrides()?;
+    let next = open.iter().filter_map(StoredOverride::due).min();
     let Some(at) = next.filter(|at| *at <= now) else {
         return Ok(None);
     };
-    let touched: Vec<Override> = (open.iter())
-        .filter(|one| due(one) == Some(at))
+    let touched: Vec<StoredOverride> = (open.iter())
+        .filter(|one| one.due() == Some(at))
         .cloned()
         .collect();
-    let before: Vec<Override> = (open.iter())
-        .filter(|one| one.is_active())
-        .cloned()
-        .collect();
-    let begins = |one: &Override| !one.is_active() && due(one) == Some(at);
-    let ends = |one: &Override| one.is_active() && due(one) == Some(at);
-    let stays = |one: &&Override| begins(one) || (one.is_active() && !ends(one));
-    let after: Vec<Override> = open.iter().filter(stays).cloned().collect();
-    // Nobody reads a plan of it.
-    let mut pass = Pass::new(store, &before, &after, &touched, Detail::Counts);
-    pass.run(Some(&mut *publication))?;
+    let begins = |one: &StoredOverride| !one.is_active() && one.due() == Some(at);
+    let ends = |one: &StoredOverride| one.is_active() && one.due() == Some(at);
+    let exceeded = apply(store, &mut *publication, open, at)?;
     let end = OverrideEnd {
         at,
         by: None,
@@ -72,13 +64,9 @@ pub fn apply_next(store: &dyn Store) -> anyhow::Result<Option<AppliedInstant>> {
     for one in &touched {
         publication.set_override(one.number, ends(one).then_some(&end))?;
     }
-    let allowances: Vec<_> = (touched.iter())
-        .flat_map(|one| one.definition.allowances.clone())
-        .collect();
-    let exceeded = pass.exceeded(&mut *publication, &allowances)?;
     let note = note(&touched, ends);
     let committed = publication.commit(now, &note)?;
-    let numbers = |wanted: &dyn Fn(&Override) -> bool| {
+    let numbers = |wanted: &dyn Fn(&StoredOverride) -> bool| {
         let wanted = touched.iter().filter(|one| wanted(one));
         wanted.map(|one| one.number).collect()
     };
@@ -90,6 +78,40 @@ pub fn apply_next(store: &dyn Store) -> anyhow::Result<Option<AppliedInstant>> {
         exceeded,
         revision: committed.map(|(revision, _)| revision),
     }))
+}
+
+/// Writes the products as they are for clients after an instant, at which some of the open overrides begin or end. Returns the
+/// limits of the guard that this exceeds.
+fn apply(
+    store: &dyn Store,
+    publication: &mut dyn StorePublication,
+    open: Vec<StoredOverride>,
+    at: Timestamp,
+) -> anyhow::Result<Vec<Exceeded>> {
+    let is_due = |one: &StoredOverride| one.due() == Some(at);
+    let stays = |one: &StoredOverride| one.is_active() != is_due(one);
+    let read = ReadOverrides::of(open);
+    let ends_unreadable =
+        (read.unreadable.iter()).any(|one| one.stored.is_active() && is_due(&one.stored));
+    let open = read.unless(stays)?;
+    let some = |wanted: &dyn Fn(&StoredOverride) -> bool| -> Vec<Override> {
+        let wanted = open.iter().filter(|one| wanted(&one.stored));
+        wanted.cloned().collect()
+    };
+    let (touched, after) = (some(&is_due), some(&stays));
+    let allowances: Vec<_> = (touched.iter())
+        .flat_map(|one| one.definition.allowances.clone())
+        .collect();
+    // Nobody reads a plan of it.
+    let detail = Detail::Counts;
+    if ends_unreadable {
+        let rebuilt = Rebuild::run(store, publication, &after, detail, true)?;
+        return Ok(rebuilt.tally.exceeded(publication, &allowances)?);
+    }
+    let before = some(&StoredOverride::is_active);
+    let mut pass = Pass::new(store, &before, &after, &touched, detail);
+    pass.run(Some(&mut *publication))?;
+    pass.exceeded(publication, &allowances)
 }
 
 /// Begins a publish at a moment at which no instant is overdue: applies those first, which it returns. So what an operator
@@ -104,25 +126,22 @@ pub(super) fn publish_in_time(
         }
         let mut publication = store.publish()?;
         let now = publication.now()?;
-        let open = Override::read_all(publication.open_overrides()?)?;
-        if !open
-            .iter()
-            .any(|one| one.due().is_some_and(|due| due <= now))
-        {
+        let mut dues = publication.open_overrides()?.into_iter();
+        if !dues.any(|one| one.due().is_some_and(|due| due <= now)) {
             return Ok((publication, applied));
         }
     }
 }
 
 /// Returns the note of an instant's revision: the authors of the overrides, and their reasons.
-fn note(touched: &[Override], ends: impl Fn(&Override) -> bool) -> RevisionNote {
+fn note(touched: &[StoredOverride], ends: impl Fn(&StoredOverride) -> bool) -> RevisionNote {
     let mut authors: Vec<&str> = (touched.iter())
-        .map(|one| one.stored.made.created_by.as_str())
+        .map(|one| one.made.created_by.as_str())
         .collect();
     authors.dedup();
-    let text = |one: &Override| {
+    let text = |one: &StoredOverride| {
         let does = if ends(one) { "ends" } else { "begins" };
-        described(one, does, one.stored.made.note.as_deref())
+        described(one, does, one.made.note.as_deref())
     };
     RevisionNote {
         by: authors.join(", "),

@@ -7,6 +7,7 @@
 //! - [`effect`](mod@effect): what overrides make of a product
 //! - `publication`: a publish of bases, with the overrides over them
 //! - `pass`: a pass over products whose overrides change
+//! - [`unreadable`]: overrides whose definition can't be read
 //! - [`change`]: making and ending overrides; [`instants`]: their beginnings and ends when their time comes
 
 pub mod assignment;
@@ -15,6 +16,7 @@ pub mod effect;
 pub mod instants;
 mod pass;
 mod publication;
+pub mod unreadable;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +31,7 @@ pub use assignment::{Assignment, ListChange};
 pub use effect::{Effect, effect};
 use pass::each_base;
 pub use publication::{publish, restore};
+use unreadable::Unreadable;
 
 use crate::as_texts;
 use crate::load::guard::Allowance;
@@ -134,37 +137,29 @@ impl Override {
     /// # Errors
     ///
     /// If its definition is damaged, or by a later release.
-    pub fn read(stored: StoredOverride) -> Result<Self, StoreError> {
-        let number = stored.number;
-        let definition = serde_json::from_str(&stored.made.definition).map_err(|error| {
-            StoreError::Damaged(format!(
-                "the definition of override {number} can't be read; if a later release made it, use that: {error}"
-            ))
-        })?;
-        Ok(Self {
-            number,
-            definition,
-            stored,
-        })
+    pub fn parse(stored: StoredOverride) -> Result<Self, Box<Unreadable>> {
+        match serde_json::from_str(&stored.made.definition) {
+            Ok(definition) => Ok(Self {
+                number: stored.number,
+                definition,
+                stored,
+            }),
+            Err(error) => Err(Box::new(Unreadable {
+                stored,
+                reason: error.to_string(),
+            })),
+        }
     }
 
-    /// Reads all of these.
+    /// Reads those of stored overrides that are active.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read).
-    pub fn read_all(stored: Vec<StoredOverride>) -> Result<Vec<Self>, StoreError> {
-        stored.into_iter().map(Self::read).collect()
-    }
-
-    /// Returns the time of what comes next: its beginning, or its end.
-    #[must_use]
-    pub fn due(&self) -> Option<Timestamp> {
-        match self.stored.made.status {
-            OverrideStatus::Scheduled => Some(self.stored.made.from),
-            OverrideStatus::Active => self.stored.made.until,
-            OverrideStatus::Ended => None,
-        }
+    /// If the definition of one is damaged, or by a later release: what its products are for clients is unknown then.
+    pub fn read_active(mut stored: Vec<StoredOverride>) -> Result<Vec<Self>, StoreError> {
+        stored.retain(StoredOverride::is_active);
+        let read = |one| Self::parse(one).map_err(|one| one.error());
+        stored.into_iter().map(read).collect()
     }
 
     /// Returns true if, in a span that both have, a value of this override replaces one of another, earlier one.
@@ -177,25 +172,14 @@ impl Override {
         !is_apart && self.definition.values.iter().any(replaces)
     }
 
-    /// Returns the override as it is at a time, whether that was applied or not; `None` if it has ended by then.
-    fn at(mut self, time: Timestamp) -> Option<Self> {
-        if self.stored.made.until.is_some_and(|until| until <= time) {
-            return None;
-        }
-        if self.stored.made.from <= time {
-            self.stored.made.status = OverrideStatus::Active;
-        }
-        Some(self)
-    }
-
     /// Returns true while it lies on products.
     #[must_use]
     pub fn is_active(&self) -> bool {
-        self.stored.made.status == OverrideStatus::Active
+        self.stored.is_active()
     }
 }
 
-/// Returns the overrides that set values of a live product now, each with the fields.
+/// Returns the overrides that set values of a product at a moment, each with the fields.
 ///
 /// # Errors
 ///
@@ -203,19 +187,19 @@ impl Override {
 pub fn overrides_of(
     store: &dyn Store,
     code: &ProductCode,
+    moment: Moment,
 ) -> anyhow::Result<Vec<(Override, Vec<&'static str>)>> {
-    let active = active(store)?;
-    let base = match active.is_empty() {
+    let lying = lying(store, moment)?;
+    let base = match lying.is_empty() {
         true => None,
-        false => store.base_product(code, Moment::Live)?,
+        false => store.base_product(code, moment)?,
     };
-    let effect = base
-        .map(|base| effect(&base, &active))
-        .transpose()?
-        .flatten();
-    let fields = effect.map(|effect| effect.fields).unwrap_or_default();
+    let Some(base) = base else {
+        return Ok(Vec::new());
+    };
+    let fields = fields_of(&base, &lying, store.product(code, moment)?.as_ref())?;
     let mut found = Vec::new();
-    for one in active {
+    for one in lying {
         let own = (fields.iter()).filter(|(_, numbers)| numbers.contains(&one.number));
         let own: Vec<&'static str> = own.map(|(field, _)| *field).collect();
         if !own.is_empty() {
@@ -223,6 +207,37 @@ pub fn overrides_of(
         }
     }
     Ok(found)
+}
+
+/// Returns the overrides that lay on products at a moment, by their times. At a revision that came between the time of an
+/// instant and its revision these are others: compare what they make of a product with what clients saw.
+fn lying(store: &dyn Store, moment: Moment) -> Result<Vec<Override>, StoreError> {
+    let Moment::Revision(number) = moment else {
+        return active(store);
+    };
+    let Some(published) = store.revision(number)? else {
+        return Ok(Vec::new());
+    };
+    let at = published.revision.created_at;
+    let mut stored = store.overrides()?;
+    stored.retain(|one| {
+        let has_begun = one.made.status != OverrideStatus::Scheduled && one.made.from <= at;
+        has_begun && one.ended.as_ref().is_none_or(|end| end.at > at)
+    });
+    let read = |one| Override::parse(one).map_err(|one| one.error());
+    stored.into_iter().map(read).collect()
+}
+
+/// Returns the fields that overrides set of a product, each with their numbers; none if what they make of it isn't what clients
+/// saw.
+fn fields_of(
+    base: &StoredProduct,
+    overrides: &[Override],
+    seen: Option<&StoredProduct>,
+) -> anyhow::Result<BTreeMap<&'static str, BTreeSet<u64>>> {
+    let effect = effect(base, overrides)?;
+    let effect = effect.filter(|effect| effect.product.as_ref() == seen);
+    Ok(effect.map(|effect| effect.fields).unwrap_or_default())
 }
 
 /// Returns the number of live products that an override selects, and the codes of those of which it sets a value now.
@@ -250,31 +265,30 @@ pub fn products_of(store: &dyn Store, one: &Override) -> anyhow::Result<(u64, Ve
 
 /// Returns the active overrides.
 fn active(store: &dyn Store) -> Result<Vec<Override>, StoreError> {
-    let mut active = store.overrides()?;
-    active.retain(|one| one.made.status == OverrideStatus::Active);
-    Override::read_all(active)
+    Override::read_active(store.overrides()?)
 }
 
-/// Counts the products of which overrides set values now, by override and field.
+/// Counts the products of which overrides set values at a moment, by override and field. `wanted` returns `None` for products that
+/// aren't counted, and else what clients saw of the product: nothing if it was hidden.
 ///
 /// # Errors
 ///
 /// As [`overrides_of`].
-pub fn count_effects(
+pub fn count_effects<'p>(
     store: &dyn Store,
-    is_wanted: &dyn Fn(&StoredProduct) -> anyhow::Result<bool>,
+    moment: Moment,
+    wanted: &dyn Fn(&ProductCode) -> Option<Option<&'p StoredProduct>>,
 ) -> anyhow::Result<BTreeMap<u64, BTreeMap<&'static str, u64>>> {
-    let active = active(store)?;
+    let lying = lying(store, moment)?;
     let mut counts: BTreeMap<u64, BTreeMap<&'static str, u64>> = BTreeMap::new();
-    if active.is_empty() {
+    if lying.is_empty() {
         return Ok(counts);
     }
-    store.read_base(Moment::Live, &mut |base| {
-        if !is_wanted(&base)? {
+    store.read_base(moment, &mut |base| {
+        let Some(seen) = wanted(&base.code) else {
             return Ok(());
-        }
-        let fields = effect(&base, &active)?.map(|effect| effect.fields);
-        for (field, numbers) in fields.unwrap_or_default() {
+        };
+        for (field, numbers) in fields_of(&base, &lying, seen)? {
             for number in numbers {
                 *counts.entry(number).or_default().entry(field).or_default() += 1;
             }

@@ -27,8 +27,7 @@ const BATCH: usize = 500;
 /// As [`Store::publish`], or if an override is damaged.
 pub fn publish(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreError> {
     let mut inner = store.publish()?;
-    let mut active = Override::read_all(inner.open_overrides()?)?;
-    active.retain(Override::is_active);
+    let active = Override::read_active(inner.open_overrides()?)?;
     let overridden = inner.overridden()?;
     let hidden = overridden.iter().filter(|product| product.is_hidden);
     Ok(Box::new(BasePublication {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use vitrine_model::attributes::Attributes;
 use vitrine_model::content::{Content, Text, TextName};
 use vitrine_model::geo::Country;
-use vitrine_model::money::{Currency, Discount};
+use vitrine_model::money::{Currency, ExactDiscount};
 use vitrine_model::product::{
     Assets, CustomerService, Denominations, Detail, Expiry, OtherDetail, Payment, Product,
     SubscriptionPlan, Voucher,
@@ -84,9 +84,9 @@ const DISCOUNT_KEY: &str = ",\"discount_multiplier\":\"";
 /// is damaged. `exact` is the discount as loaded.
 #[must_use]
 pub fn discount(document: &str, exact: &str) -> Option<PlacedDiscount> {
-    let exact: Discount = exact.parse().ok()?;
+    let exact: ExactDiscount = exact.parse().ok()?;
     let start = document.find(DISCOUNT_KEY)? + DISCOUNT_KEY.len();
-    let value = document[start..].strip_prefix(exact.cut().text().as_str())?;
+    let value = document[start..].strip_prefix(exact.shown().cut().text().as_str())?;
     let found = PlacedDiscount { exact, start };
     value.starts_with('"').then_some(found)
 }

@@ -104,8 +104,9 @@ pub(crate) fn different_discounts(
             let Some(list) = block.discount(slot) else {
                 continue;
             };
+            let listed = list.exact.shown();
             let discounts =
-                [before, after].map(|own| own.get(offset).copied().flatten().unwrap_or(list.exact));
+                [before, after].map(|own| own.get(offset).copied().flatten().unwrap_or(listed));
             if discounts[0] != discounts[1] {
                 found.push((slot, discounts));
             }

@@ -5,7 +5,7 @@ use crate::attributes::Attributes;
 use crate::changes::Facts;
 use crate::code::ProductCode;
 use crate::geo::Country;
-use crate::money::{Currency, Discount};
+use crate::money::{Currency, Discount, ExactDiscount};
 use crate::query::Filter;
 use crate::snapshot::{FacetKind, Snapshot};
 
@@ -14,7 +14,7 @@ use crate::snapshot::{FacetKind, Snapshot};
 pub struct ListedProduct<'s> {
     code: &'s str,
     facts: Facts,
-    list_discount: Option<Discount>,
+    list_discount: Option<ExactDiscount>,
 }
 
 impl<'s> ListedProduct<'s> {
@@ -56,7 +56,7 @@ impl<'s> ListedProduct<'s> {
     pub fn new(
         code: &'s str,
         attributes: &Attributes<'_>,
-        list_discount: Option<Discount>,
+        list_discount: Option<ExactDiscount>,
     ) -> Self {
         Self {
             code,
@@ -71,10 +71,10 @@ impl<'s> ListedProduct<'s> {
         filter.selects_code(self.code) && self.facts.match_filter(filter)
     }
 
-    /// Returns the product's own discount, in full.
+    /// Returns the product's own discount as responses show it.
     #[must_use]
     pub fn list_discount(&self) -> Option<Discount> {
-        self.list_discount
+        self.list_discount.map(ExactDiscount::shown)
     }
 
     /// Returns true if these rules show the product.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::selector::Selector;
 use crate::Invalid;
-use crate::money::Discount;
+use crate::money::{Discount, ExactDiscount};
 
 /// Discount of a client's own for some products.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum DiscountChange {
 impl DiscountChange {
     /// Returns the discount that is shown instead of a product's; `None` if it would be above 1.
     #[must_use]
-    pub fn of(self, discount: Discount) -> Option<Discount> {
+    pub fn of(self, discount: ExactDiscount) -> Option<Discount> {
         match self {
             Self::Set(own) => Some(own),
             Self::Share(share) => share.of(discount),
@@ -59,10 +59,9 @@ impl Share {
 
     /// Returns the share of a discount: the exact product, cut at six digits; `None` above 1.
     #[must_use]
-    pub fn of(self, discount: Discount) -> Option<Discount> {
-        let product = u64::from(self.0) * u64::from(discount.millionths());
-        let millionths = u32::try_from(product / u64::from(Self::ONE)).ok()?;
-        Discount::from_millionths(millionths)
+    pub fn of(self, discount: ExactDiscount) -> Option<Discount> {
+        let millionths = discount.times_millionths(self.0);
+        Discount::from_millionths(u32::try_from(millionths).ok()?)
     }
 }
 
@@ -102,6 +101,8 @@ impl fmt::Display for Share {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn share_of(share: &str, discount: &str) -> Option<String> {
@@ -123,11 +124,86 @@ mod tests {
             ("1.000001", "0.999999", "0.999999"),
             ("1000", "0.001", "1.00"),
             ("2.5", "0.4", "1.00"),
+            ("3", "0.1234567", "0.37037"),
+            ("3", "0.33333333333333333333333333333333", "0.999999"),
+            ("3", "0.33333333333333333333333333333334", "1.00"),
+            ("1000", "0.0010000001", "1.00"),
+            ("0.999999", "0.99999999999999999999", "0.999998"),
         ] {
             assert_eq!(share_of(share, discount).as_deref(), Some(product));
         }
         for (share, discount) in [("1.000001", "1"), ("1000", "0.001001"), ("1000", "1")] {
             assert_eq!(share_of(share, discount), None, "{share} {discount}");
+        }
+    }
+
+    /// Returns the product of two decimals as a person does with a pencil: digit by digit, then cut at six fraction digits and
+    /// written without zeros beyond the second.
+    fn by_hand(share: &str, discount: &str) -> String {
+        let digits = |text: &str| -> Vec<u32> {
+            let digits = text.chars().rev();
+            digits.filter_map(|digit| digit.to_digit(10)).collect()
+        };
+        let fraction = |text: &str| {
+            text.split_once('.')
+                .map_or(0, |(_, fraction)| fraction.len())
+        };
+        let (left, right) = (digits(share), digits(discount));
+        let mut product = vec![0; left.len() + right.len() + 8];
+        for (at, one) in left.iter().enumerate() {
+            let mut carried = 0;
+            for (place, other) in right.iter().chain(&[0; 8]).enumerate() {
+                let sum = product[at + place] + one * other + carried;
+                (product[at + place], carried) = (sum % 10, sum / 10);
+            }
+        }
+        let point = fraction(share) + fraction(discount);
+        product.resize(product.len().max(point + 1), 0);
+        let written = |digits: &[u32]| -> String {
+            let digits = digits.iter().rev();
+            digits.map(u32::to_string).collect()
+        };
+        let whole = written(&product[point..]);
+        let mut fraction = written(&product[..point]);
+        fraction.truncate(6);
+        let kept = fraction.trim_end_matches('0').len().max(2);
+        let whole = whole.trim_start_matches('0');
+        format!("{whole:0>1}.{:0<2}", &fraction[..kept.min(fraction.len())])
+    }
+
+    /// Generates discounts: any digits, and those that a third or a seventh is written with, cut or rounded up.
+    fn discount() -> impl Strategy<Value = String> {
+        let near = (
+            prop::sample::select(vec!["3", "142857", "9", "0"]),
+            1..62_usize,
+            "[0-9]?",
+        );
+        prop_oneof![
+            r"0{1,2}(\.[0-9]{1,61})?",
+            r"0?1(\.0{1,20})?",
+            near.prop_map(|(digits, count, last)| format!(
+                "0.{}{last}",
+                &digits.repeat(count)[..count]
+            )),
+        ]
+    }
+
+    fn share() -> impl Strategy<Value = String> {
+        prop_oneof![
+            r"[0-9](\.[0-9]{1,6})?",
+            r"[0-9]{1,3}(\.[0-9]{1,6}0{0,3})?",
+            Just("1000".to_owned()),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn shares_equal_products_by_hand(share in share(), discount in discount()) {
+            let product = by_hand(&share, &discount);
+            let is_discount = product == "1.00" || product.starts_with("0.");
+            prop_assert_eq!(share_of(&share, &discount), is_discount.then_some(product));
         }
     }
 

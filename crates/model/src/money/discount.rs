@@ -11,7 +11,10 @@ use crate::Invalid;
 pub struct Discount(u32);
 
 impl Discount {
-    const ONE: u32 = 1_000_000;
+    pub(super) const ONE: u32 = 1_000_000;
+
+    /// Number of fraction digits beyond which a discount is cut.
+    pub(super) const MAX_DIGITS: usize = 6;
 
     /// Returns the discount of so many millionths; `None` above 1.
     #[must_use]
@@ -39,7 +42,7 @@ impl Discount {
             "a decimal from 0 to 1 with a point and at most six digits behind it, such as `0.0125`",
         );
         let (_, fraction) = checked_discount(text).map_err(|_| invalid)?;
-        match fraction.trim_end_matches('0').len() <= 6 {
+        match fraction.trim_end_matches('0').len() <= Self::MAX_DIGITS {
             true => text.parse(),
             false => Err(invalid),
         }
@@ -85,7 +88,8 @@ impl FromStr for Discount {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let (whole, fraction) = checked_discount(text)?;
-        let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(6);
+        let digits = fraction.bytes().chain(std::iter::repeat(b'0'));
+        let digits = digits.take(Self::MAX_DIGITS);
         let start = u32::from(whole.ends_with('1'));
         Ok(Self(digits.fold(start, |number, digit| {
             number * 10 + u32::from(digit - b'0')

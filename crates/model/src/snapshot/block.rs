@@ -5,16 +5,17 @@
 //!
 //! | Part | Bytes |
 //! | --- | --- |
-//! | number of products, number of facets, total length of the codes | 3 × 4 |
+//! | number of products, number of facets, total length of the codes, number of discounts with more than six digits | 4 × 4 |
 //! | end of each product in the arena | 4 each |
 //! | start and end of the content resources in each product; 0, 0 for none | 8 each |
-//! | discount of each product in millionths, and the start of its text in the product; 0, 0 for none | 8 each |
+//! | discount of each product, and the start of its text in the product; 0, 0 for none | 8 each |
+//! | digits beyond the sixth of the discounts that have more, in groups of nine | 28 each |
 //! | hash of each product | 16 each |
 //! | end of each code among the codes | 2 each |
 //! | codes | |
 //! | number and bit set of each facet, ascending by number | 36 each |
 //!
-//! Numbers are little-endian.
+//! Numbers are little-endian. A discount is in millionths; the 12 highest bits are the place of its further digits, plus 1, or 0.
 
 use std::ops::Range;
 
@@ -25,8 +26,10 @@ use super::facet::Facet;
 use super::placed_discount::PlacedDiscount;
 use crate::code::ProductCode;
 use crate::content_hash::ContentHash;
+use crate::money::{DIGIT_GROUPS, MoreDigits};
 
-const HEADER_BYTES: usize = 12;
+const HEADER_BYTES: usize = 16;
+const MORE_DIGITS_BYTES: usize = DIGIT_GROUPS * 4;
 const FACET_BYTES: usize = 4 + BitSet256::ENCODED_BYTES;
 
 /// Up to 256 neighbouring products. Clones share memory.
@@ -43,6 +46,7 @@ pub struct Block {
 struct Parts {
     content: usize,
     discounts: usize,
+    more_digits: usize,
     hashes: usize,
     code_ends: usize,
     codes: usize,
@@ -68,13 +72,15 @@ impl Block {
     pub fn from_bytes(directory: Bytes, arena: Bytes) -> Result<Self, Malformed> {
         let header = |index: usize| number(&directory, index * 4).ok_or(Malformed);
         let (count, facets, codes_bytes) = (header(0)?, header(1)?, header(2)?);
+        let long_discounts = header(3)?;
         let is_small = count <= Self::CAPACITY
+            && long_discounts <= count
             && facets <= directory.len()
             && codes_bytes <= Self::CAPACITY * ProductCode::MAX_LENGTH_BYTES;
         if count == 0 || !is_small {
             return Err(Malformed);
         }
-        let parts = Parts::new(count, facets, codes_bytes);
+        let parts = Parts::new(count, facets, codes_bytes, long_discounts);
         let block = Self {
             count,
             directory,
@@ -112,7 +118,7 @@ impl Block {
 
     fn has_sound_discount(&self, slot: usize, product_bytes: usize) -> bool {
         match self.discount_numbers(slot) {
-            Some((_, 0)) => true,
+            Some([_, 0]) => true,
             Some(_) => self
                 .discount(slot)
                 .is_some_and(|discount| discount.range().end <= product_bytes),
@@ -227,16 +233,24 @@ impl Block {
 
     /// Returns the discount of the product at `slot`, if its text is known to be in the product.
     pub(crate) fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
-        let (millionths, start) = self.discount_numbers(slot)?;
-        PlacedDiscount::decode(u32::try_from(millionths).ok()?, start)
+        PlacedDiscount::decode(self.discount_numbers(slot)?, |place| {
+            self.more_digits(place)
+        })
     }
 
-    fn discount_numbers(&self, slot: usize) -> Option<(usize, usize)> {
+    fn discount_numbers(&self, slot: usize) -> Option<[u32; 2]> {
         let at = self.parts.discounts + slot * 8;
-        Some((
-            number(&self.directory, at)?,
-            number(&self.directory, at + 4)?,
-        ))
+        numbers(self.directory.get(at..)?)
+    }
+
+    fn more_digits(&self, place: usize) -> Option<MoreDigits> {
+        let Parts {
+            more_digits,
+            hashes,
+            ..
+        } = self.parts;
+        let all = self.directory.get(more_digits..hashes)?;
+        numbers(all.get(place * MORE_DIGITS_BYTES..)?)
     }
 
     /// Returns the hash of the product at `slot`.
@@ -284,16 +298,18 @@ fn facet_of(entry: &[u8; FACET_BYTES]) -> Facet {
 }
 
 impl Parts {
-    fn new(count: usize, facets: usize, codes_bytes: usize) -> Self {
+    fn new(count: usize, facets: usize, codes_bytes: usize, long_discounts: usize) -> Self {
         let content = HEADER_BYTES + count * 4;
         let discounts = content + count * 8;
-        let hashes = discounts + count * 8;
+        let more_digits = discounts + count * 8;
+        let hashes = more_digits + long_discounts * MORE_DIGITS_BYTES;
         let code_ends = hashes + count * ContentHash::LENGTH_BYTES;
         let codes = code_ends + count * 2;
         let facets_at = codes + codes_bytes;
         Self {
             content,
             discounts,
+            more_digits,
             hashes,
             code_ends,
             codes,
@@ -307,4 +323,11 @@ impl Parts {
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     usize::try_from(u32::from_le_bytes(*bytes)).ok()
+}
+
+/// Reads 32-bit numbers at the beginning.
+fn numbers<const COUNT: usize>(bytes: &[u8]) -> Option<[u32; COUNT]> {
+    let (numbers, _) = bytes.as_chunks();
+    let numbers: &[[u8; 4]; COUNT] = numbers.first_chunk()?;
+    Some(numbers.map(u32::from_le_bytes))
 }

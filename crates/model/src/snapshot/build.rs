@@ -12,6 +12,7 @@ use super::facet::Facet;
 use super::placed_discount::PlacedDiscount;
 use crate::code::ProductCode;
 use crate::content_hash::ContentHash;
+use crate::money::MoreDigits;
 
 /// Size of a full arena, in bytes: it gets no further product, because offsets have 32 bits and changes copy whole
 /// blocks.
@@ -39,6 +40,7 @@ pub struct BlockBuilder {
     ends: Vec<u32>,
     content: Vec<[u32; 2]>,
     discounts: Vec<[u32; 2]>,
+    more_digits: Vec<MoreDigits>,
     hashes: Vec<ContentHash>,
     code_ends: Vec<u16>,
     codes: Vec<u8>,
@@ -86,10 +88,7 @@ impl BlockBuilder {
             facets,
         } = *entry;
         let hash = ContentHash::of(bytes);
-        let places = (
-            content.unwrap_or_default().into(),
-            PlacedDiscount::encode(discount),
-        );
+        let places = (content.unwrap_or_default().into(), discount);
         self.append(code.as_str(), bytes, places, hash)?;
         let slot = self.len() - 1;
         for facet in facets {
@@ -107,8 +106,7 @@ impl BlockBuilder {
         let first = self.len();
         for slot in slots.clone() {
             let content = block.content(slot).unwrap_or_default();
-            let discount = PlacedDiscount::encode(block.discount(slot));
-            let places = ([content.start, content.end], discount);
+            let places = ([content.start, content.end], block.discount(slot));
             let bytes = block.bytes(slot..slot + 1);
             self.append(block.code(slot), bytes, places, block.hash(slot))?;
         }
@@ -125,12 +123,12 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// Appends a product. `places` are the numbers of its content resources and its discount.
+    /// Appends a product. `places` are those of its content resources and its discount.
     fn append(
         &mut self,
         code: &str,
         bytes: &[u8],
-        places: ([usize; 2], [usize; 2]),
+        places: ([usize; 2], Option<PlacedDiscount>),
         hash: ContentHash,
     ) -> Result<(), PushError> {
         let refused = || PushError {
@@ -142,9 +140,9 @@ impl BlockBuilder {
             return Err(refused());
         }
         let small = |number: usize| u32::try_from(number).map_err(|_| refused());
-        let ([content_start, content_end], [discount, discount_start]) = places;
+        let ([content_start, content_end], discount) = places;
         let content = [small(content_start)?, small(content_end)?];
-        let discount = [small(discount)?, small(discount_start)?];
+        let discount_start = small(discount.map_or(0, |discount| discount.start))?;
         let end = small(self.arena.len() + usize::from(!is_first) + bytes.len())?;
         let code_start = self.codes.len();
         let code_end = u16::try_from(code_start + code.len()).map_err(|_| refused())?;
@@ -154,7 +152,10 @@ impl BlockBuilder {
         self.arena.extend_from_slice(bytes);
         self.ends.push(end);
         self.content.push(content);
-        self.discounts.push(discount);
+        let discount = discount.map_or(0, |discount| {
+            PlacedDiscount::encode(discount.exact, &mut self.more_digits)
+        });
+        self.discounts.push([discount, discount_start]);
         self.hashes.push(hash);
         self.codes.extend_from_slice(code.as_bytes());
         self.code_ends.push(code_end);
@@ -173,6 +174,7 @@ impl BlockBuilder {
             ends,
             content,
             discounts,
+            more_digits,
             hashes,
             code_ends,
             codes,
@@ -180,12 +182,16 @@ impl BlockBuilder {
             facets,
         } = self;
         let mut directory = Vec::with_capacity(4096);
-        for number in [ends.len(), facets.len(), codes.len()] {
+        for number in [ends.len(), facets.len(), codes.len(), more_digits.len()] {
             // Each was counted in four bytes or fewer.
             directory.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
         }
         let places = content.iter().chain(&*discounts).flatten();
-        for number in ends.iter().chain(places) {
+        for number in ends
+            .iter()
+            .chain(places)
+            .chain(more_digits.iter().flatten())
+        {
             directory.extend_from_slice(&number.to_le_bytes());
         }
         for hash in &*hashes {
@@ -205,6 +211,7 @@ impl BlockBuilder {
         ends.clear();
         content.clear();
         discounts.clear();
+        more_digits.clear();
         hashes.clear();
         code_ends.clear();
         codes.clear();

@@ -12,6 +12,7 @@ struct Directory {
     ends: Vec<u32>,
     content: Vec<[u32; 2]>,
     discounts: Vec<[u32; 2]>,
+    more_digits: Vec<[u32; 7]>,
     hashes: Vec<[u8; 16]>,
     code_ends: Vec<u16>,
     codes: Vec<u8>,
@@ -22,9 +23,9 @@ impl Directory {
     fn read(bytes: &[u8]) -> Self {
         let mut rest = bytes;
         let mut take = |count: usize| rest.split_off(..count).expect("more bytes");
-        let mut header = [0; 3];
+        let mut header = [0; 4];
         header.fill_with(|| u32_of(take(4)) as usize);
-        let [count, facets, codes] = header;
+        let [count, facets, codes, long_discounts] = header;
         let directory = Self {
             ends: (0..count).map(|_| u32_of(take(4))).collect(),
             content: (0..count)
@@ -32,6 +33,9 @@ impl Directory {
                 .collect(),
             discounts: (0..count)
                 .map(|_| [u32_of(take(4)), u32_of(take(4))])
+                .collect(),
+            more_digits: (0..long_discounts)
+                .map(|_| [0; 7].map(|_| u32_of(take(4))))
                 .collect(),
             hashes: (0..count)
                 .map(|_| take(16).try_into().expect("sixteen"))
@@ -49,12 +53,19 @@ impl Directory {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let lengths = [self.ends.len(), self.facets.len(), self.codes.len()];
+        let lengths = [
+            self.ends.len(),
+            self.facets.len(),
+            self.codes.len(),
+            self.more_digits.len(),
+        ];
         let header = lengths.map(|length| u32::try_from(length).expect("short"));
         let mut bytes: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
         bytes.extend(self.ends.iter().flat_map(|end| end.to_le_bytes()));
         let pairs = self.content.iter().chain(&self.discounts).flatten();
         bytes.extend(pairs.flat_map(|at| at.to_le_bytes()));
+        let groups = self.more_digits.iter().flatten();
+        bytes.extend(groups.flat_map(|group| group.to_le_bytes()));
         bytes.extend(self.hashes.iter().flatten());
         bytes.extend(self.code_ends.iter().flat_map(|end| end.to_le_bytes()));
         bytes.extend(&self.codes);
@@ -70,10 +81,12 @@ fn u32_of(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes.try_into().expect("four bytes"))
 }
 
-/// Three products, with five facets.
+/// Three products, with five facets; the second has a discount of many digits.
 fn sound() -> Block {
     let made = |is_orderable: bool, country: &str| Made {
         countries: vec![country.parse().expect("a country")],
+        discount: (is_orderable && country == "DE")
+            .then(|| "0.0100000000000000001".parse().expect("a discount")),
         ..made(is_orderable)
     };
     let catalog: Catalog = BTreeMap::from([
@@ -95,7 +108,7 @@ fn directories_with_one_fault_are_refused() {
     assert_eq!(whole.bytes(), block.directory()[..], "the table is true");
     let is_taken = |bytes: Vec<u8>| Block::from_bytes(bytes.into(), arena.clone()).is_ok();
     assert!(is_taken(whole.bytes()));
-    let damages: [Damage; 17] = [
+    let damages: [Damage; 20] = [
         ("a product ends ahead of its beginning", |it| {
             it.ends[1] = it.ends[0];
         }),
@@ -117,6 +130,15 @@ fn directories_with_one_fault_are_refused() {
         }),
         ("a discount is above 1", |it| {
             it.discounts[1] = [1_000_001, 1];
+        }),
+        ("a discount of 1 has further digits", |it| {
+            it.discounts[1][0] = 1_000_000 | 1 << 20;
+        }),
+        ("a discount's further digits are missing", |it| {
+            it.discounts[1][0] = 10_000 | 2 << 20;
+        }),
+        ("further digits are no group", |it| {
+            it.more_digits[0][6] = 1_000_000_000;
         }),
         ("a code ends ahead of its beginning", |it| {
             it.code_ends[0] = 5;
@@ -172,6 +194,7 @@ fn blocks_of_none_or_too_many_products_are_refused() {
             ends: (0..count).map(|place| end(place * 2 + 1)).collect(),
             content: vec![[0, 0]; count],
             discounts: vec![[0, 0]; count],
+            more_digits: vec![],
             hashes: vec![[0; 16]; count],
             code_ends: (1..=count)
                 .map(|place| u16::try_from(place * 4).expect("short"))
@@ -187,7 +210,7 @@ fn blocks_of_none_or_too_many_products_are_refused() {
     assert!(made(Block::CAPACITY + 1).is_err());
     assert!(made(0).is_err());
     // Numbers beyond the end of the directory.
-    for place in [0, 4, 8] {
+    for place in [0, 4, 8, 12] {
         let mut bytes = whole.bytes();
         bytes[place..place + 4].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(Block::from_bytes(bytes.into(), block.arena().clone()).is_err());

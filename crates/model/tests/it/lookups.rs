@@ -48,9 +48,11 @@ fn ended_texts_are_dropped_and_all_else_stays() {
 #[test]
 fn discount_outside_of_its_product_is_refused() {
     let code: ProductCode = "A-1".parse().expect("a code");
-    let exact = "0.0125".parse().expect("a discount");
     let bytes = br#"{"d":"0.01"}"#;
-    for (start, is_sound) in [(6, true), (8, true), (9, false), (usize::MAX >> 40, false)] {
+    let starts = [(6, true), (8, true), (9, false), (usize::MAX >> 40, false)];
+    let discounts = ["0.0125", "0.01250000000000000001"].into_iter();
+    for (text, (start, is_sound)) in discounts.flat_map(|text| starts.map(|start| (text, start))) {
+        let exact = text.parse().expect("a discount");
         let placed = PlacedDiscount { exact, start };
         let mut builder = BlockBuilder::default();
         let entry = Entry {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use vitrine_model::assortment::{DiscountChange, OwnDiscount, Rules, Selector};
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
-use vitrine_model::money::Discount;
+use vitrine_model::money::{Discount, ExactDiscount};
 
 use crate::naive::{Catalog, Made, category, code, country, currency, discount, payout_type};
 
@@ -36,7 +36,7 @@ fn selector() -> impl Strategy<Value = Selector> {
 }
 
 fn change() -> impl Strategy<Value = DiscountChange> {
-    let share = prop::sample::select(vec!["0", "0.8", "0.333333", "1", "1.5", "80"]);
+    let share = prop::sample::select(vec!["0", "0.8", "0.333333", "1", "1.5", "3", "80"]);
     let share = share.prop_map(|text| text.parse().expect("a share"));
     prop_oneof![
         discount().prop_map(DiscountChange::Set),
@@ -100,7 +100,7 @@ pub fn own(rules: &Rules, code: &ProductCode, made: &Made) -> Option<(usize, Opt
 /// Returns the discount that a client sees.
 pub fn shown_discount(rules: &Rules, code: &ProductCode, made: &Made) -> Option<Discount> {
     let own = own(rules, code, made).and_then(|(_, own)| own);
-    own.or(made.discount)
+    own.or(made.discount.map(ExactDiscount::shown))
 }
 
 /// Returns the products that the rules show.

@@ -66,7 +66,7 @@ impl Seen {
     pub(super) fn discount(&self, code: &str) -> Option<DiscountView> {
         let code: ProductCode = code.parse().ok()?;
         let (product, own) = self.view.product(&self.snapshot, &code)?;
-        let exact = own.or_else(|| Some(product.discount()?.exact))?;
+        let exact = own.or_else(|| Some(product.discount()?.exact.shown()))?;
         Some(DiscountView {
             exact: exact.to_string(),
             is_own: own.is_some(),

@@ -12,6 +12,7 @@ use vitrine_ingest::view::parse_content;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextName;
 use vitrine_model::snapshot::{ProductView, Snapshot};
+use vitrine_store::record::Moment;
 
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::assortments::Showing;
@@ -118,7 +119,7 @@ fn note(error: &(dyn std::error::Error + 'static)) {
 
 /// Returns the overrides that set values of the product now.
 fn overrides(browser: &Browser, code: &ProductCode) -> Vec<OverrideView> {
-    match overrides::overrides_of(&*browser.store, code) {
+    match overrides::overrides_of(&*browser.store, code, Moment::Live) {
         Ok(found) => found.into_iter().map(OverrideView::of).collect(),
         Err(error) => {
             note(error.as_ref());
@@ -148,7 +149,7 @@ fn live(
 ) -> LiveView {
     let exact = Discounts::Exact.replacement(product, None);
     let bytes = match exact {
-        Some(discount) => spliced(product.bytes(), discount).into(),
+        Some(discount) => spliced(product.bytes(), &discount).into(),
         None => Cow::Borrowed(product.bytes()),
     };
     let text = String::from_utf8_lossy(&bytes);

@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use vitrine_ingest::escape::single_line;
+use vitrine_ingest::overrides::unreadable as overrides;
 use vitrine_store::problem::{Problem, Severity};
 
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
@@ -30,7 +31,9 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn run(&self, store: &StoreArgs) -> Result<Outcome> {
-        let problems = store.open_to_check()?.check()?;
+        let store = store.open_to_check()?;
+        let mut problems = store.check()?;
+        problems.extend(overrides::problems(&*store));
         let is_fault = |problem: &&Problem| problem.severity == Severity::Fault;
         let faults = problems.iter().filter(is_fault).count();
         if self.output.json {

@@ -18,6 +18,7 @@ use vitrine_store::{IfMissing, Store};
 
 use super::history::NOTHING_LOADED;
 use super::layer_args::LayerArgs;
+use super::overrides::found_or_told;
 use super::revision_arg::{RevisionArg, moment};
 use super::{Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json};
 
@@ -91,9 +92,9 @@ impl Diff {
         if !self.fields.is_empty() {
             plan.retain_fields(|pointer| self.fields.iter().any(|field| is_of(pointer, field)));
         }
-        let effects = match to {
-            Moment::Live if !self.layer.is_base() => effects(&*store, &plan)?,
-            _ => BTreeMap::new(),
+        let effects = match self.layer.is_base() {
+            false => found_or_told(effects(&*store, to, &plan, &after))?,
+            true => BTreeMap::new(),
         };
         if self.output.json {
             let mut json = match self.stat {
@@ -125,7 +126,14 @@ impl Diff {
                 .iter()
                 .map(|(field, products)| format!("{field} of {products}"));
             let fields = fields.collect::<Vec<_>>().join(", ");
-            told += &format!("override {number} sets values of these products now: {fields}\n");
+            told += &match to {
+                Moment::Live => {
+                    format!("override {number} sets values of these products now: {fields}\n")
+                }
+                Moment::Revision(revision) => format!(
+                    "override {number} set values of these products in revision {revision}: {fields}\n"
+                ),
+            };
         }
         print(&told)?;
         Ok(Outcome::Done)
@@ -176,15 +184,19 @@ impl Diff {
     }
 }
 
-/// Counts the products of a plan of which overrides set values now.
+/// Counts the products of a plan of which overrides set values at a moment, at which clients saw `after`.
 fn effects(
     store: &dyn Store,
+    moment: Moment,
     plan: &Plan,
+    after: &BTreeMap<ProductCode, StoredProduct>,
 ) -> anyhow::Result<BTreeMap<u64, BTreeMap<&'static str, u64>>> {
     let changed = plan.changed.iter().map(|product| product.code.as_str());
     let others = plan.created.iter().chain(&plan.retired);
     let differing: HashSet<&str> = changed.chain(others.map(String::as_str)).collect();
-    count_effects(store, &|base| Ok(differing.contains(base.code.as_str())))
+    count_effects(store, moment, &|code| {
+        differing.contains(code.as_str()).then(|| after.get(code))
+    })
 }
 
 /// Refuses a field that no product has: a word that was misspelt would look as if nothing had changed.

@@ -19,6 +19,7 @@ use vitrine_store::record::{Availability, ChangeKind, Moment, PublishedRevision}
 use vitrine_store::{IfMissing, Store};
 
 use super::layer_args::LayerArgs;
+use super::overrides::found_or_told;
 use super::revision_arg::RevisionArg;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
@@ -166,7 +167,7 @@ impl History {
 
 /// Returns the number of the override that hides a live product.
 pub(super) fn hidden_by(store: &dyn Store, code: &ProductCode) -> anyhow::Result<Option<u64>> {
-    let mut overrides = overrides_of(store, code)?.into_iter();
+    let mut overrides = found_or_told(overrides_of(store, code, Moment::Live))?.into_iter();
     let hiding = overrides.find(|(_, fields)| fields.contains(&"visible"));
     Ok(hiding.map(|(one, _)| one.number))
 }
@@ -261,22 +262,33 @@ impl Show {
         );
         let moment = found.map_or(Moment::Live, Moment::Revision);
         let found = self.layer.product(&*store, &code, moment)?;
-        let overrides = match moment {
-            Moment::Live if !self.layer.is_base() => overrides_of(&*store, &code)?,
-            _ => Vec::new(),
+        let overrides = match self.layer.is_base() {
+            false => found_or_told(overrides_of(&*store, &code, moment))?,
+            true => Vec::new(),
         };
         let Some(product) = found else {
-            match overrides.first() {
-                Some((hiding, _)) => bail!(
+            match (overrides.first(), moment) {
+                (Some((hiding, _)), Moment::Revision(number)) => bail!(
+                    "`{code}` was hidden by override {} in revision {number}; with `--base`, what loads brought is shown",
+                    hiding.number
+                ),
+                (Some((hiding, _)), Moment::Live) => bail!(
                     "`{code}` is hidden by override {}; `vitrine show {code} --base` shows what loads brought",
                     hiding.number
                 ),
-                None => bail!("no product with the code `{code}` {when}"),
+                (None, _) => bail!("no product with the code `{code}` {when}"),
             }
         };
         for (one, fields) in overrides {
             let (number, fields) = (one.number, fields.join(", "));
-            writeln!(output::stderr(), "vitrine: override {number} sets {fields}")?;
+            let sets = match moment {
+                Moment::Live => "sets",
+                Moment::Revision(_) => "set",
+            };
+            writeln!(
+                output::stderr(),
+                "vitrine: override {number} {sets} {fields}"
+            )?;
         }
         print(&format!(
             "{}\n",

@@ -1,14 +1,36 @@
 //! Times at which something is to happen, as operators write them: with a zone, since a local time alone is that of nobody.
 
+use std::str::FromStr;
+
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::time::after;
 
+/// A time, or a span from the time at which it is used.
+#[derive(Debug, Clone)]
+pub(super) struct Instant(String);
+
+impl Instant {
+    /// Returns the time; a span is counted from `now`.
+    pub(super) fn from(&self, now: Timestamp) -> Timestamp {
+        // It was parsed before; a span that ends out of range isn't over.
+        parse_instant(&self.0, now).unwrap_or(Timestamp::MAX)
+    }
+}
+
+impl FromStr for Instant {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_instant(text, Timestamp::now()).map(|_| Self(text.to_owned()))
+    }
+}
+
 /// Parses a time: `2026-12-01T09:00:00Z`, `2026-12-01 09:00 Europe/Berlin`, a day in a zone (its midnight), or a duration
 /// from `now`, such as `2h`.
-pub(super) fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let text = text.trim();
     // The parser would ignore a zone in brackets that contradicts the offset in front of it.
     if let Some(exact) = text

@@ -1,13 +1,11 @@
 //! `vitrine restore`: replaces the content of the store by a backup.
 
-use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use vitrine_ingest::escape::single_line;
 use vitrine_model::assortment::Selector;
-use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
 use vitrine_store::audit::AuditAction;
@@ -35,8 +33,8 @@ Exit codes:
 ///
 /// The backup replaces everything in the store but the audit log and the usage of keys: catalog, history, texts, keys and
 /// assortments. Keys created since the backup are gone; keys revoked and texts taken down since stay so. Keys that might
-/// see more than now are listed, and need `--allow widen`. The file is checked first and only read. If there is no store,
-/// one is created.
+/// see more than now, such as those that only the backup has, are listed, and need `--allow widen`. The file is checked first
+/// and only read. If there is no store, one is created.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Restore {
@@ -68,7 +66,7 @@ impl Restore {
             opened => {
                 let store = opened?;
                 match store.plan_restore(&self.file) {
-                    Ok(plan) if !self.may_widen(&plan, &store.keys()?)? => {
+                    Ok(plan) if !self.may_widen(&plan)? => {
                         return Ok(Outcome::Refused);
                     }
                     Err(error) => return refused(error),
@@ -89,14 +87,11 @@ impl Restore {
         }
     }
 
-    /// Prints the keys of the store that might see more after the restore (docs/contract/assortments.md#databases-put-back),
-    /// to standard error. Returns false if there are any, and that isn't allowed. Keys that only the backup has come with
-    /// what they saw.
-    fn may_widen(&self, plan: &RestorePlan, keys: &[KeyRecord]) -> anyhow::Result<bool> {
-        let prefixes: HashSet<&str> = keys.iter().map(|key| key.prefix.as_str()).collect();
-        let is_here = |key: &&RestoredKey| prefixes.contains(key.prefix.as_str());
-        let here = plan.keys.iter().filter(is_here);
-        let widened: Vec<&RestoredKey> = here.filter(|key| may_see_more(key)).collect();
+    /// Prints the keys that might see more after the restore (docs/contract/assortments.md#databases-put-back), to standard
+    /// error; one that only the backup has sees nothing now. Returns false if there are any, and that isn't allowed.
+    fn may_widen(&self, plan: &RestorePlan) -> anyhow::Result<bool> {
+        let keys = plan.keys.iter();
+        let widened: Vec<&RestoredKey> = keys.filter(|key| may_see_more(key)).collect();
         let is_allowed = widened.is_empty() || self.allow.contains(&Allow::Widen);
         let mut err = output::stderr();
         for RestoredKey {
@@ -116,7 +111,7 @@ impl Restore {
             writeln!(
                 err,
                 "vitrine: the restore is refused, since these keys might see more than now; if this is intended: --allow \
-                 widen, or revoke them first; nothing was changed"
+                 widen, or first revoke those that this store has; nothing was changed"
             )?;
         }
         Ok(is_allowed)

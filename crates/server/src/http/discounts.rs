@@ -1,8 +1,10 @@
 //! Discounts that responses show. Snapshots have the rendered form of a product's own discount; another one is spliced into
 //! its bytes.
 
-use vitrine_model::money::Discount;
-use vitrine_model::snapshot::{PlacedDiscount, ProductView};
+use std::ops::Range;
+
+use vitrine_model::money::{Discount, DiscountText};
+use vitrine_model::snapshot::ProductView;
 
 /// Form of the discounts of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,24 +22,48 @@ impl Discounts {
         self,
         product: ProductView<'_>,
         own: Option<Discount>,
-    ) -> Option<PlacedDiscount> {
-        let PlacedDiscount { exact, start } = product.discount()?;
-        let shown = match (self, own.unwrap_or(exact)) {
+    ) -> Option<ShownDiscount> {
+        let placed = product.discount()?;
+        let listed = placed.exact.shown();
+        let discount = match (self, own.unwrap_or(listed)) {
             (Self::Rendered, discount) => discount.cut(),
             (Self::Exact, discount) => discount,
         };
-        let shown = PlacedDiscount {
-            exact: shown,
-            start,
-        };
-        (shown.exact != exact.cut()).then_some(shown)
+        (discount != listed.cut()).then(|| ShownDiscount {
+            discount,
+            range: placed.range(),
+        })
+    }
+}
+
+/// Discount that is shown instead of the rendered one.
+#[derive(Debug)]
+pub(crate) struct ShownDiscount {
+    discount: Discount,
+    range: Range<usize>,
+}
+
+impl ShownDiscount {
+    /// Returns the discount.
+    pub(crate) fn discount(&self) -> Discount {
+        self.discount
+    }
+
+    /// Returns its text.
+    pub(crate) fn text(&self) -> DiscountText {
+        self.discount.text()
+    }
+
+    /// Returns the range of the rendered text in the product's bytes.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.range.clone()
     }
 }
 
 /// Returns the bytes of a product, or of its beginning, with another discount in place.
-pub(crate) fn spliced(bytes: &[u8], discount: PlacedDiscount) -> Vec<u8> {
+pub(crate) fn spliced(bytes: &[u8], discount: &ShownDiscount) -> Vec<u8> {
     let range = discount.range();
     let head = bytes.get(..range.start).unwrap_or_default();
     let tail = bytes.get(range.end..).unwrap_or_default();
-    [head, discount.exact.text().as_str().as_bytes(), tail].concat()
+    [head, discount.text().as_str().as_bytes(), tail].concat()
 }

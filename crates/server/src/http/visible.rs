@@ -7,10 +7,10 @@ use vitrine_model::assortment::{KnownAssortment, RunDiscounts, View};
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::ListQuery;
-use vitrine_model::snapshot::{Page, PlacedDiscount, ProductView, Run, Snapshot};
+use vitrine_model::snapshot::{Page, ProductView, Run, Snapshot};
 
 use super::body::PartsBuilder;
-use super::discounts::Discounts;
+use super::discounts::{Discounts, ShownDiscount};
 
 /// Part of a snapshot that a key is shown, and the form of its discounts.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Visible {
         &self,
         snapshot: &'s Snapshot,
         code: &ProductCode,
-    ) -> Option<(ProductView<'s>, Option<PlacedDiscount>)> {
+    ) -> Option<(ProductView<'s>, Option<ShownDiscount>)> {
         let (product, own) = match &self.view {
             None => (snapshot.product(code)?, None),
             Some(view) => view.product(snapshot, code)?,

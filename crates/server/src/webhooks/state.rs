@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use vitrine_ingest::view::attributes;
 use vitrine_model::assortment::{ListedProduct, Rules};
-use vitrine_model::money::Discount;
+use vitrine_model::money::{Discount, ExactDiscount};
 use vitrine_model::query::Filter;
 use vitrine_store::record::StoredProduct;
 use vitrine_wire::event::ProductState;
@@ -34,12 +34,12 @@ impl State {
             &product.countries,
             &categories,
         )?;
-        let listed: Discount = product.discount_multiplier.parse().ok()?;
+        let listed: ExactDiscount = product.discount_multiplier.parse().ok()?;
         let seen = ListedProduct::new(product.code.as_str(), &found, Some(listed));
         let is_shown = rules.is_none_or(|rules| seen.is_shown_by(rules));
         let own = rules.and_then(|rules| seen.own_discount(rules));
         (is_shown && seen.matches(filter)).then(|| Self {
-            discount: own.unwrap_or(listed),
+            discount: own.unwrap_or(listed.shown()),
             is_orderable: product.is_orderable,
             denominations: denominations(&product.document, found.payout_type),
         })

@@ -180,3 +180,38 @@ fn restore_that_would_widen_names_the_keys() {
     store.ok(&["restore", &narrow, "--yes"]);
     wait_to_see(&server, &narrowed, Ok(&["B"]));
 }
+
+#[test]
+fn keys_that_only_the_backup_has_come_back_if_allowed() {
+    if !are_files("keys that a restore brings back") {
+        return;
+    }
+    let other = catalog();
+    set(&other, "one", &only("A"));
+    let [few, all] = [
+        other.key("few", &["--assortment", "one"]),
+        other.key("all", &[]),
+    ];
+    let revoked = other.key("revoked", &[]);
+    other.ok(&["keys", "revoke", "revoked", "--yes"]);
+    let backup = other.path("backup.db").display().to_string();
+    other.ok(&["backup", &backup]);
+    let store = catalog();
+    let server = store.serve();
+    let refused = store.run(&["restore", &backup, "--yes"]);
+    let told = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{told}");
+    for (key, then) in [(&few, "the assortment one"), (&all, "everything")] {
+        let line = format!("{} (", prefix_of(key));
+        let line = told.lines().find(|told| told.contains(&line));
+        let expected = format!("might see more: nothing now, {then} then");
+        assert!(line.is_some_and(|line| line.ends_with(&expected)), "{told}");
+    }
+    assert!(!told.contains(prefix_of(&revoked)), "{told}");
+    assert_eq!(server.get(&all, "/v2/product").status, 401);
+    store.ok(&["restore", &backup, "--yes", "--allow", "widen"]);
+    wait_to_see(&server, &few, Ok(&["A"]));
+    wait_to_see(&server, &all, Ok(&["A", "B", "C"]));
+    // Again, they are there already.
+    store.ok(&["restore", &backup, "--yes"]);
+}

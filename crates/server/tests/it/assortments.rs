@@ -75,15 +75,16 @@ pub fn shows(rules: &Value, product: &Value) -> bool {
     (rules["allow"].is_null() || any(&rules["allow"])) && !any(&rules["deny"])
 }
 
-/// Returns a decimal in millionths, cut.
-fn millionths(text: &str) -> u64 {
+/// Returns a decimal without its point, with this number of fraction digits.
+fn scaled(text: &str, digits: usize) -> u128 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let fraction: String = fraction.chars().chain("000000".chars()).take(6).collect();
-    whole.parse::<u64>().expect("a number") * 1_000_000 + fraction.parse::<u64>().expect("a number")
+    assert!(fraction.len() <= digits, "{text} has more digits");
+    let scaled = format!("{whole}{fraction:0<digits$}");
+    scaled.parse().expect("a number")
 }
 
 /// Returns a discount as a version shows it.
-fn shown_discount(millionths: u64, version: usize) -> String {
+fn shown_discount(millionths: u128, version: usize) -> String {
     let digits = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
     match version {
         0 => digits[..4].to_owned(),
@@ -94,15 +95,19 @@ fn shown_discount(millionths: u64, version: usize) -> String {
     }
 }
 
-/// Returns a product as rules show it in a version, given it as it was loaded.
-fn discount(rules: &Value, product: &Value) -> u64 {
-    let own = millionths(product[DISCOUNT].as_str().expect("a discount"));
+/// Returns the discount of a product, given as it was loaded, as rules show it, in millionths.
+fn discount(rules: &Value, product: &Value) -> u128 {
+    const DIGITS: usize = 18;
+    let own = scaled(product[DISCOUNT].as_str().expect("a discount"), DIGITS);
+    let one = 10_u128.pow(18);
     let entries = rules["discounts"].as_array().into_iter().flatten();
     let first = entries.into_iter().find(|entry| selects(entry, product));
-    let Some(entry) = first else { return own };
+    let Some(entry) = first else {
+        return own * 1_000_000 / one;
+    };
     match (entry["set"].as_str(), entry["share"].as_str()) {
-        (Some(set), None) => millionths(set),
-        (None, Some(share)) => own * millionths(share) / 1_000_000,
+        (Some(set), None) => scaled(set, 6),
+        (None, Some(share)) => own * scaled(share, 6) / one,
         _ => panic!("both or neither"),
     }
 }
@@ -327,7 +332,16 @@ fn rules() -> impl Strategy<Value = Value> {
 
 #[test]
 fn every_read_shows_what_a_naive_model_shows() {
-    let discount = select(vec!["0", "0.05", "0.0125", "0.9999", "1", "0.333333"]);
+    let discount = select(vec![
+        "0",
+        "0.05",
+        "0.0125",
+        "0.9999",
+        "1",
+        "0.333333",
+        "0.1234567",
+        "0.078906250000000003",
+    ]);
     let filter = select(vec![
         "",
         "is_orderable=true&",

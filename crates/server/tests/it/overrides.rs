@@ -251,6 +251,41 @@ fn base_and_effective_are_told_apart() {
 }
 
 #[test]
+fn overrides_of_older_revisions_are_named() {
+    let store = Store::of(&["A", "B", "C"].map(gift_card));
+    store.ok(&["set", "A", "discount_multiplier=0.02"]);
+    store.ok(&["set", "*", "discount_multiplier=0.01"]);
+    store.ok(&["hide", "C", "--allow", "retire=100%"]);
+    store.ok(&["overrides", "end", "2"]);
+    store.ok(&["overrides", "end", "1", "3"]);
+    let set = |from: &str, to: &str| {
+        let diff = store.ok(&["diff", from, to, "--stat"]);
+        let lines = diff.lines().filter(|line| line.starts_with("override "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let in_revision = |number: u64, revision: u64, fields: &str| {
+        format!("override {number} set values of these products in revision {revision}: {fields}")
+    };
+    let discount = "discount_multiplier of";
+    assert_eq!(set("1", "2"), [in_revision(1, 2, &format!("{discount} 1"))]);
+    assert_eq!(set("2", "3"), [in_revision(2, 3, &format!("{discount} 3"))]);
+    assert_eq!(set("3", "4"), [in_revision(3, 4, "visible of 1")]);
+    assert_eq!(set("4", "5"), [in_revision(1, 5, &format!("{discount} 1"))]);
+    assert_eq!(set("5", "6"), [""; 0]);
+    let json = store.json(&["diff", "1", "3", "--json"]);
+    assert_eq!(json["overrides"], json!({"2": {"discount_multiplier": 3}}));
+    let told = |revision: &str| text(&store.run(&["show", "A", "--at", revision]).stderr);
+    assert_eq!(told("3"), "vitrine: override 2 set discount_multiplier\n");
+    assert_eq!(told("5"), "vitrine: override 1 set discount_multiplier\n");
+    assert_eq!(told("6"), "");
+    let hidden = refused(&store, 1, &["show", "C", "--at", "4"]);
+    assert!(
+        hidden.contains("was hidden by override 3 in revision 4"),
+        "{hidden}"
+    );
+}
+
+#[test]
 fn rollback_restores_the_base_under_the_overrides() {
     let store = Store::sample();
     let mut other: Vec<Value> = vec![gift_card("OTHER")];

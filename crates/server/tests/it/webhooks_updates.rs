@@ -182,6 +182,23 @@ fn products_come_and_go_by_filters_and_rules() {
     );
 }
 
+#[test]
+fn own_discounts_are_shares_of_all_loaded_digits() {
+    let delivery = Delivery::of(&[product("A", "0.1234567", "SE")]);
+    set(&delivery, &json!({"discounts": [{"share": "3"}]}));
+    let prefix = delivery.prefix();
+    delivery
+        .store
+        .ok(&["keys", "set", prefix, "--assortment", "own"]);
+    let _server = delivery.serve();
+    delivery.endpoint(&FORMAT);
+    delivery
+        .store
+        .load_products(&[product("A", "0.1234569", "SE")]);
+    let expected = ("A".to_owned(), state("0.37037"), state("0.37037"));
+    assert_eq!(told(&delivery.events(1)), [expected]);
+}
+
 /// Returns products of which some come, change and go with each step.
 fn catalog(step: usize) -> Vec<Value> {
     let codes = ["A", "B", "C", "D", "E", "F"].into_iter().enumerate();

@@ -59,7 +59,6 @@ pub(crate) const KEY_ASSORTMENT: Rule = fault(
 pub(crate) const ASSORTMENT: Rule = fault("assortment", RESTORE);
 pub(crate) const WEBHOOK: Rule = fault("webhook", RESTORE);
 pub(crate) const BASE: Rule = fault("base", RESTORE);
-pub(crate) const OVERRIDE: Rule = fault("override", RESTORE);
 pub(crate) const AUDIT_ENTRY: Rule = fault(
     AUDIT_RULE,
     "compare `vitrine audit` with that of a backup, and find out who can write to the store; nothing mends the log",

@@ -22,8 +22,8 @@ use crate::values::KeyRow;
 use crate::webhooks::{self, Endpoint};
 use found::{
     API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY, BASE,
-    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, OVERRIDE, PRODUCT_FACTS,
-    TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
+    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, PRODUCT_FACTS, TEXT_DIGEST,
+    TEXT_REFERENCE, WEBHOOK,
 };
 
 /// Returns the name of a version in a report.
@@ -286,14 +286,6 @@ pub(crate) fn base(
         }
     };
     found.add(&BASE, place, what);
-}
-
-/// Reports an override that isn't JSON.
-pub(crate) fn definition(found: &mut Findings, number: i64, json: &str) {
-    if serde_json::from_str::<&RawValue>(json).is_err() {
-        let what = "its definition isn't JSON".to_owned();
-        found.add(&OVERRIDE, format!("override {number}"), what);
-    }
 }
 
 /// Checks an entry of the audit log; call it with all of them in order.

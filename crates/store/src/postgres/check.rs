@@ -31,7 +31,7 @@ const PARTS: [Part; 12] = [
     api_keys,
     assortments,
     webhooks,
-    overrides,
+    bases,
     audit_log,
     version_spans,
     versions,
@@ -156,12 +156,7 @@ fn webhooks(session: &mut Session, found: &mut Findings) -> Result<(), StoreErro
     })
 }
 
-fn overrides(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select number, definition from vitrine.catalog_override";
-    session.each_row(CHECKING, sql, &[], |row| {
-        check::definition(found, get(row, 0)?, get(row, 1)?);
-        Ok(())
-    })?;
+fn bases(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select code, from_revision, product, digest, \
                   (select count(*) from vitrine.base_text where base_version_id = base_version.id) \
                from vitrine.base_version";

@@ -32,6 +32,15 @@ impl OverrideStore for PostgresStore {
         })
     }
 
+    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
+        self.overrides()
+    }
+
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        let sql = format!("select {NOW}");
+        from_millis(self.quick(|session| session.number(READING, &sql, &[]))?)
+    }
+
     fn next_instant(&self) -> Result<Option<NextInstant>, StoreError> {
         let sql = format!(
             "select min(case status when 'scheduled' then from_at else until_at end), {NOW} \

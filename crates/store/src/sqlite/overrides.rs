@@ -6,7 +6,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
 use super::publish::{PUBLISHING, SqlitePublication};
-use super::{SqliteStore, during, history};
+use super::{SqliteStore, during, history, open};
 use crate::StoreError;
 use crate::fail_point::FailPoint;
 use crate::overrides::{
@@ -18,12 +18,27 @@ use crate::values::{code, from_millis};
 
 const READING: &str = "reading the overrides";
 
+/// Schema since which there are overrides.
+pub(super) const SCHEMA: u32 = 7;
+
 const OVERRIDES: &str = "select number, definition, from_at, until_at, created_at, created_by, note, status, \
                          ended_at, ended_by, end_note from catalog_override";
 
 impl OverrideStore for SqliteStore {
     fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError> {
         read(&self.quick()?.connection, "order by number")
+    }
+
+    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
+        let (connection, schema) = open::backup(&self.path)?;
+        match schema < SCHEMA {
+            true => Ok(Vec::new()),
+            false => read(&connection, "order by number"),
+        }
+    }
+
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        Ok(Timestamp::now())
     }
 
     fn next_instant(&self) -> Result<Option<NextInstant>, StoreError> {

@@ -5,20 +5,21 @@ use std::io::Write as _;
 
 use anyhow::bail;
 use clap::Args;
-use jiff::Timestamp;
 use vitrine_ingest::load::apply::Intent;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::overrides::change::{self, Changed, Request};
+use vitrine_ingest::overrides::unreadable::ReadOverrides;
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, Override};
 use vitrine_ingest::selection::{CodePattern, Selection};
 use vitrine_model::money::Amount;
 use vitrine_model::product::State;
+use vitrine_store::overrides::StoredOverride;
 use vitrine_store::record::Moment;
 use vitrine_store::{IfMissing, Store};
 
 use super::print::{print_changed, write_changed};
 use crate::cli::confirm::ConfirmArgs;
-use crate::cli::instant::parse_instant;
+use crate::cli::instant::Instant;
 use crate::cli::load::operator;
 use crate::cli::selection_args::{FieldArgs, SelectionArgs};
 use crate::cli::time::to_second;
@@ -69,11 +70,11 @@ struct MakeArgs {
     #[command(flatten)]
     change: ChangeArgs,
     /// Begin at this time: one with its zone, such as '2026-12-01 09:00 Europe/Berlin', or a span from now. By default at once.
-    #[arg(long, value_name = "TIME", value_parser = instant)]
-    from: Option<Timestamp>,
+    #[arg(long, value_name = "TIME")]
+    from: Option<Instant>,
     /// End at this time; by default when an operator ends it.
-    #[arg(long, value_name = "TIME", value_parser = instant)]
-    until: Option<Timestamp>,
+    #[arg(long, value_name = "TIME")]
+    until: Option<Instant>,
     /// Only the products that match now, not those that match later.
     #[arg(long)]
     frozen: bool,
@@ -196,14 +197,27 @@ impl MakeArgs {
         values: Vec<Assignment>,
     ) -> anyhow::Result<Outcome> {
         require_products(&selection);
-        let begins = self.from.unwrap_or_else(Timestamp::now);
-        if self.until.is_some_and(|until| until <= begins) {
-            exit_with_usage_error("--until is not after the beginning");
-        }
         if let Some((minimum, maximum)) = crossed_amounts(&values) {
             exit_with_usage_error(&format!(
                 "minimum_value={minimum} is above maximum_value={maximum}; no amount would be left"
             ));
+        }
+        let store = store.open(IfMissing::Refuse)?;
+        // Times are those of the store's clock, by which they are applied.
+        let now = store.now()?;
+        let time = |flag: &str, time: &Option<Instant>| {
+            let time = time.as_ref().map(|time| time.from(now));
+            if let Some(past) = time.filter(|time| *time <= now) {
+                let now = to_second(now);
+                exit_with_usage_error(&format!(
+                    "{flag}: {past} is over; the store's clock says {now}"
+                ));
+            }
+            time
+        };
+        let (from, until) = (time("--from", &self.from), time("--until", &self.until));
+        if until.is_some_and(|until| until <= from.unwrap_or(now)) {
+            exit_with_usage_error("--until is not after the beginning");
         }
         let request = Request {
             definition: Definition {
@@ -214,12 +228,11 @@ impl MakeArgs {
                 allowances: self.allow.clone(),
             },
             is_frozen: self.frozen,
-            from: self.from,
-            until: self.until,
+            from,
+            until,
             by: operator(),
             note: self.change.note.clone(),
         };
-        let store = store.open(IfMissing::Refuse)?;
         (self.change).perform(|intent| change::make(&*store, request.clone(), intent))
     }
 }
@@ -276,7 +289,7 @@ struct Disabling {
 fn disabling(store: &dyn Store, selection: &Selection) -> anyhow::Result<Disabling> {
     let mut open = store.overrides()?;
     open.retain(|one| one.ended.is_none());
-    let mut open = Override::read_all(open)?;
+    let mut open = ReadOverrides::of(open).unless(StoredOverride::is_active)?;
     open.retain(|one| one.definition.kind == Kind::Disable);
     let mut found = BTreeSet::new();
     // The number of products that aren't selected, and the first of them.
@@ -360,14 +373,5 @@ impl ChangeArgs {
         }
         let changed = change(Intent::Apply)?;
         print_changed(&changed, Intent::Apply, self.output, self.plan)
-    }
-}
-
-/// Parses a time from now on.
-fn instant(text: &str) -> Result<Timestamp, String> {
-    let now = Timestamp::now();
-    match parse_instant(text, now)? {
-        past if past <= now => Err(format!("{past} is over")),
-        future => Ok(future),
     }
 }

@@ -6,20 +6,24 @@
 mod act;
 mod print;
 
+use std::io::Write as _;
+
 use anyhow::Context as _;
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
+use vitrine_ingest::overrides::unreadable::Unreadable;
 use vitrine_ingest::overrides::{Override, products_of};
 use vitrine_model::code::ProductCode;
-use vitrine_store::IfMissing;
+use vitrine_store::overrides::StoredOverride;
+use vitrine_store::{IfMissing, StoreError};
 
 use self::act::{ChangeArgs, Disable, Enable, Hide, Set};
 pub(super) use self::print::instant_json;
-use self::print::{override_json, selection_text, table};
+use self::print::{parsed_json, selection_text, table};
 use super::time::to_second;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -116,14 +120,14 @@ impl Overrides {
         let store = store.open(IfMissing::Refuse)?;
         match self {
             Self::List { output } => {
-                let mut overrides = Override::read_all(store.overrides()?)?;
-                overrides.retain(|one| one.stored.ended.is_none());
-                print_list(&overrides, *output)
+                let mut overrides = store.overrides()?;
+                overrides.retain(|one| one.ended.is_none());
+                print_list(overrides, *output)
             }
             Self::History { output } => {
-                let mut overrides = Override::read_all(store.overrides()?)?;
+                let mut overrides = store.overrides()?;
                 overrides.reverse();
-                print_list(&overrides, *output)
+                print_list(overrides, *output)
             }
             Self::End { change, numbers } => change.end(&*store, numbers),
             Self::Show { output, number } => show(&*store, *output, *number),
@@ -131,40 +135,105 @@ impl Overrides {
     }
 }
 
-fn print_list(overrides: &[Override], output: OutputArgs) -> anyhow::Result<Outcome> {
+/// Prints overrides; of those that can't be read, what is known, and what to do on standard error.
+fn print_list(stored: Vec<StoredOverride>, output: OutputArgs) -> anyhow::Result<Outcome> {
+    let parsed: Vec<Result<Override, Box<Unreadable>>> =
+        stored.into_iter().map(Override::parse).collect();
     match output.json {
-        true => print_json(&Value::Array(overrides.iter().map(override_json).collect()))?,
-        false => print(&table(overrides))?,
+        true => print_json(&parsed.iter().map(parsed_json).collect())?,
+        false => print(&table(&parsed))?,
+    }
+    let unreadable = parsed.iter().filter_map(|one| one.as_ref().err());
+    for one in unreadable.filter(|one| one.stored.ended.is_none()) {
+        warn(&one.error())?;
     }
     Ok(Outcome::Done)
 }
 
+/// Says on standard error what can't be told.
+fn warn(error: &StoreError) -> anyhow::Result<()> {
+    writeln!(output::stderr(), "vitrine: {error}")?;
+    Ok(())
+}
+
+/// Returns what was found about the overrides of products, or nothing if one of them can't be read; then it says so on standard
+/// error.
+pub(super) fn found_or_told<T: Default>(found: anyhow::Result<T>) -> anyhow::Result<T> {
+    let is_damage = |error: &&StoreError| matches!(error, StoreError::Damaged(_));
+    match &found {
+        Err(error) => match error.downcast_ref::<StoreError>().filter(is_damage) {
+            Some(damage) => {
+                writeln!(
+                    output::stderr(),
+                    "vitrine: which overrides set values can't be told: {damage}"
+                )?;
+                Ok(T::default())
+            }
+            None => found,
+        },
+        Ok(_) => found,
+    }
+}
+
+/// Prints an override, and the products that it changes if it can be read.
 fn show(
     store: &dyn vitrine_store::Store,
     output: OutputArgs,
     number: u64,
 ) -> anyhow::Result<Outcome> {
-    let all = Override::read_all(store.overrides()?)?;
-    let one = (all.iter().find(|one| one.number == number)).with_context(|| {
+    let mut all = store.overrides()?.into_iter();
+    let one = (all.find(|one| one.number == number)).with_context(|| {
         format!("there is no override {number}; see `vitrine overrides history`")
     })?;
-    let (selected, changed) = products_of(store, one)?;
+    let parsed = Override::parse(one);
+    let mut json = parsed_json(&parsed);
+    let (stored, products) = match &parsed {
+        Ok(one) => (&one.stored, Some(products_of(store, one)?)),
+        Err(one) => (&one.stored, None),
+    };
     if output.json {
-        let mut json = override_json(one);
-        json["products"] = changed.iter().map(ProductCode::as_str).collect();
-        json["selected"] = json!(selected);
+        if let Some((selected, changed)) = &products {
+            json["products"] = changed.iter().map(ProductCode::as_str).collect();
+            json["selected"] = json!(selected);
+        }
         print_json(&json)?;
-        return Ok(Outcome::Done);
+    } else {
+        let mut told = stored_text(stored, parsed.as_ref().ok());
+        if let Some((selected, changed)) = products {
+            told += &format!(
+                "live products selected: {selected}, of which it changes {}\n",
+                changed.len()
+            );
+            for code in changed {
+                told += &format!("~ {code}\n");
+            }
+        }
+        print(&told)?;
     }
-    let made = &one.stored.made;
-    let mut told = format!(
-        "override {number}: {}\nproducts: {}\nvalues: {}\nfrom: {}\n",
-        made.status.as_str(),
-        selection_text(&one.definition),
-        single_line(&one.definition.values_text()),
-        to_second(made.from),
-    );
-    match (&one.stored.ended, made.until) {
+    if let Err(one) = &parsed {
+        warn(&one.error())?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Returns an override for people.
+fn stored_text(stored: &StoredOverride, readable: Option<&Override>) -> String {
+    let made = &stored.made;
+    let number = stored.number;
+    let mut told = format!("override {number}: {}\n", made.status.as_str());
+    told += &match readable {
+        Some(one) => format!(
+            "products: {}\nvalues: {}\n",
+            selection_text(&one.definition),
+            single_line(&one.definition.values_text()),
+        ),
+        None => format!(
+            "definition, which can't be read: {}\n",
+            single_line(&shown(&made.definition))
+        ),
+    };
+    told += &format!("from: {}\n", to_second(made.from));
+    match (&stored.ended, made.until) {
         (Some(end), _) => {
             let by = end.by.as_deref().unwrap_or("its time was over");
             let note = end.note.as_deref().map(|note| format!(": {note}"));
@@ -186,13 +255,5 @@ fn show(
     if let Some(note) = &made.note {
         told += &format!("note: {}\n", single_line(&shown(note)));
     }
-    told += &format!(
-        "live products selected: {selected}, of which it changes {}\n",
-        changed.len()
-    );
-    for code in changed {
-        told += &format!("~ {code}\n");
-    }
-    print(&told)?;
-    Ok(Outcome::Done)
+    told
 }

@@ -11,7 +11,9 @@ use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::{counts_json, revision_json, shown};
 use vitrine_ingest::overrides::change::Changed;
 use vitrine_ingest::overrides::instants::AppliedInstant;
+use vitrine_ingest::overrides::unreadable::Unreadable;
 use vitrine_ingest::overrides::{Definition, Override};
+use vitrine_store::overrides::StoredOverride;
 
 use crate::cli::load::print_by_outcome;
 use crate::cli::time::to_second;
@@ -48,10 +50,12 @@ fn changed_json(changed: &Changed, intent: Intent) -> Value {
             .map(|(number, products)| json!({"override": number, "products": products}))
             .collect()
     };
+    let ended = changed.ended.iter().map(override_json);
+    let ended = ended.chain(changed.ended_unreadable.iter().map(unreadable_json));
     json!({
         "applied": is_applied,
         "made": changed.made.as_ref().map(override_json),
-        "ended": changed.ended.iter().map(override_json).collect::<Vec<_>>(),
+        "ended": ended.collect::<Vec<_>>(),
         "selected": changed.selected,
         "missing": changed.missing,
         "overlapping": overlapping(&changed.overlapping),
@@ -107,6 +111,14 @@ pub(super) fn write_changed(
     let is_applied = intent == Intent::Apply && changed.exceeded.is_empty();
     for one in changed.made.iter().chain(&changed.ended) {
         write_override(out, one, is_applied)?;
+    }
+    for one in &changed.ended_unreadable {
+        let ends = if is_applied { "ended" } else { "would end" };
+        writeln!(
+            out,
+            "override {} {ends}; its definition can't be read, so all products are made anew of what loads brought",
+            one.stored.number
+        )?;
     }
     let selected = changed.selected;
     match (&changed.revision, is_applied) {
@@ -228,12 +240,31 @@ pub(super) fn selection_text(definition: &Definition) -> String {
 
 /// Returns an override for programs.
 pub(super) fn override_json(one: &Override) -> Value {
-    let made = &one.stored.made;
-    let ended = one.stored.ended.as_ref();
+    stored_json(&one.stored, Some(&one.definition))
+}
+
+/// Returns an override whose definition can't be read, for programs.
+fn unreadable_json(one: &Unreadable) -> Value {
+    let mut json = stored_json(&one.stored, None);
+    json["unreadable"] = json!(one.reason);
+    json
+}
+
+/// Returns an override for programs, whether it can be read or not.
+pub(super) fn parsed_json(parsed: &Result<Override, Box<Unreadable>>) -> Value {
+    match parsed {
+        Ok(one) => override_json(one),
+        Err(one) => unreadable_json(one),
+    }
+}
+
+fn stored_json(stored: &StoredOverride, definition: Option<&Definition>) -> Value {
+    let made = &stored.made;
+    let ended = stored.ended.as_ref();
     json!({
-        "number": one.number,
+        "number": stored.number,
         "status": made.status.as_str(),
-        "definition": one.definition,
+        "definition": definition,
         "from": made.from,
         "until": made.until,
         "created_at": made.created_at,
@@ -246,26 +277,37 @@ pub(super) fn override_json(one: &Override) -> Value {
 }
 
 /// Returns a table of overrides.
-pub(super) fn table(overrides: &[Override]) -> String {
+pub(super) fn table(overrides: &[Result<Override, Box<Unreadable>>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header([
         "OVERRIDE", "STATUS", "FROM", "UNTIL", "PRODUCTS", "VALUES", "BY", "NOTE",
     ]);
-    for one in overrides {
-        let made = &one.stored.made;
-        let until = match (&one.stored.ended, made.until) {
+    for parsed in overrides {
+        let stored = match parsed {
+            Ok(one) => &one.stored,
+            Err(one) => &one.stored,
+        };
+        let made = &stored.made;
+        let (products, values) = match parsed {
+            Ok(one) => {
+                let values = single_line(&one.definition.values_text()).into_owned();
+                (selection_text(&one.definition), values)
+            }
+            Err(_) => ("?".to_owned(), "can't be read".to_owned()),
+        };
+        let until = match (&stored.ended, made.until) {
             (Some(end), _) => to_second(end.at).to_string(),
             (None, Some(until)) => to_second(until).to_string(),
             (None, None) => "-".to_owned(),
         };
         table.add_row([
-            one.number.to_string(),
+            stored.number.to_string(),
             made.status.as_str().to_owned(),
             to_second(made.from).to_string(),
             until,
-            selection_text(&one.definition),
-            single_line(&one.definition.values_text()).into_owned(),
+            products,
+            values,
             single_line(&made.created_by).into_owned(),
             single_line(&shown(made.note.as_deref().unwrap_or_default())).into_owned(),
         ]);

@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use vitrine_model::snapshot::{PlacedDiscount, ProductView, Run, Slice, Snapshot};
+use vitrine_model::snapshot::{ProductView, Run, Slice, Snapshot};
+
+use crate::http::discounts::ShownDiscount;
 
 /// Slices, each with text before it, and text behind the last.
 #[derive(Debug, Clone)]
@@ -62,7 +64,7 @@ impl PartsBuilder {
         &mut self,
         snapshot: &Snapshot,
         run: Run,
-        mut replacement: impl FnMut(ProductView<'_>) -> Option<PlacedDiscount>,
+        mut replacement: impl FnMut(ProductView<'_>) -> Option<ShownDiscount>,
     ) {
         let mut rest = snapshot.run(run);
         let (mut rest_start, mut product_start) = (0, 0);
@@ -73,9 +75,9 @@ impl PartsBuilder {
                 (_, rest) = after.split_at(end - start);
                 rest_start = product_start + end;
                 self.slice(before);
-                self.text(discount.exact.text().as_str().as_bytes());
+                self.text(discount.text().as_str().as_bytes());
                 self.replaced.extend(self.products.to_le_bytes());
-                let millionths = discount.exact.millionths();
+                let millionths = discount.discount().millionths();
                 self.replaced.extend(millionths.to_le_bytes());
             }
             self.count(1);

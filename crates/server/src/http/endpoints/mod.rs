@@ -109,11 +109,11 @@ impl Endpoints {
             let tag = EntityTag::from_hash(hash);
             return Ok(Resource::ready(tag, product.shared_bytes()));
         };
-        let millionths = discount.exact.millionths().to_le_bytes();
+        let millionths = discount.discount().millionths().to_le_bytes();
         let determinants = [&hash.as_bytes()[..], b"discount", &millionths];
         let tag = EntityTag::of_parts(determinants.into_iter());
-        let length = bytes.len() - discount.range().len() + discount.exact.text().as_str().len();
-        let make = move || Ok(spliced(bytes, discount));
+        let length = bytes.len() - discount.range().len() + discount.text().as_str().len();
+        let make = move || Ok(spliced(bytes, &discount));
         Ok(Resource::made(tag, length, make))
     }
 

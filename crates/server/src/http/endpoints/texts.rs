@@ -10,12 +10,12 @@ use vitrine_ingest::view::{
     ContentForm, ParsedContent, TextAddresses, content_json, parse_content,
 };
 use vitrine_model::content::{PackedMarkdown, PerText, TextDigest};
-use vitrine_model::snapshot::{PlacedDiscount, ProductView, Snapshot};
+use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_wire::error::ErrorType;
 
 use super::html::{Html, HtmlRenderer};
 use crate::http::body::cache::HERE_BYTES;
-use crate::http::discounts::spliced;
+use crate::http::discounts::{ShownDiscount, spliced};
 use crate::http::error::ApiError;
 use crate::http::request::request_id;
 use crate::http::response::Audience;
@@ -89,7 +89,7 @@ pub(crate) fn in_product<'s>(
     addresses: &TextAddresses,
     renderer: &HtmlRenderer,
     product: ProductView<'s>,
-    discount: Option<PlacedDiscount>,
+    discount: Option<ShownDiscount>,
     content: Range<usize>,
     form: ContentForm,
 ) -> Result<Resource<'s>, ApiError> {
@@ -129,7 +129,7 @@ pub(crate) fn in_product<'s>(
     let head = &bytes[..content.start];
     let parts = Parts {
         head: match discount {
-            Some(discount) => spliced(head, discount).into(),
+            Some(discount) => spliced(head, &discount).into(),
             None => head.into(),
         },
         locale: locale.unwrap_or_default(),

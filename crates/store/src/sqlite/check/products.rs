@@ -3,7 +3,7 @@
 use rusqlite::{Row, Transaction};
 use vitrine_model::content::TextName;
 
-use super::{OVERRIDES, each_row, schema};
+use super::{each_row, overrides, schema};
 use crate::StoreError;
 use crate::check::found::{Findings, Rule, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
 use crate::check::{
@@ -153,7 +153,7 @@ pub(super) fn orphans(
     transaction: &Transaction<'_>,
     found: &mut Findings,
 ) -> Result<(), StoreError> {
-    let bases = match schema(transaction)? >= OVERRIDES {
+    let bases = match schema(transaction)? >= overrides::SCHEMA {
         true => " and digest not in (select digest from base_text)",
         false => "",
     };
