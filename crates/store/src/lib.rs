@@ -8,7 +8,7 @@
 //!
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
 //! - [`assortment`], [`overrides`], [`webhooks`]: what the names say, and the parts of the trait that are about them
-//! - [`audit`]: the audit log; [`prepared`]: products ready to be written
+//! - [`audit`]: the audit log; [`prepared`]: products ready to be written; [`document`]: packed documents
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check
 //! - [`error`]: the error type, with messages for the operator
@@ -21,6 +21,7 @@ pub mod assortment;
 pub mod audit;
 mod check;
 mod digest;
+pub mod document;
 pub mod error;
 pub mod fail_point;
 pub mod history;

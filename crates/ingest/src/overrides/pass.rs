@@ -8,6 +8,7 @@ use std::thread;
 use vitrine_model::code::ProductCode;
 use vitrine_store::Store;
 use vitrine_store::overrides::{BaseHint, StorePublication};
+use vitrine_store::prepared::PreparedProduct;
 use vitrine_store::record::{Moment, StoredProduct};
 
 use super::assignment::{Assignment, DENOMINATIONS};
@@ -202,7 +203,7 @@ impl<'p> Pass<'p> {
         };
         match (&before, &after) {
             (Some(_), None) => publication.end_base(&base.code)?,
-            (None, Some(_)) => publication.put_base(base)?,
+            (None, Some(_)) => publication.put_base(PreparedProduct::new(base.clone())?)?,
             _ => {}
         }
         match (old, new) {
