@@ -7,7 +7,14 @@ use rusqlite::Connection;
 use vitrine_store::{IfMissing, Store, open};
 
 use crate::database::Database;
-use crate::packed::{BEFORE_SCHEMA_8, connect};
+use crate::packed::connect;
+
+/// SQL that takes away what schema 8 of SQLite added, but for the number of the schema; bases are dropped.
+const BEFORE_SCHEMA_8: &str = "pragma foreign_keys = off; \
+     alter table product_version add column document text not null default ''; \
+     update product_version set document = unpack_document( \
+        (select document from product_document where product_version_id = product_version.id)); \
+     drop table product_document;";
 
 /// SQL that takes away what schemas 4 to 7 added, after [`BEFORE_SCHEMA_8`], but for the number of the schema.
 const BEFORE_SCHEMA_4: &str = "drop table base_text; drop table base_version; drop table catalog_override; drop table webhook_state; drop table webhook_endpoint; \
