@@ -61,6 +61,7 @@ use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStat
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 use failure::{committed, during};
+pub(crate) use open::bytes_to_migrate;
 pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
 
 /// A store in one SQLite file.

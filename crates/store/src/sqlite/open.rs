@@ -94,6 +94,13 @@ pub(super) fn backup(path: &Path) -> Result<(Connection, u32), StoreError> {
     }
 }
 
+/// See [`StoreAddress::bytes_to_migrate`](crate::StoreAddress::bytes_to_migrate).
+pub(crate) fn bytes_to_migrate(path: &Path) -> Option<u64> {
+    let file = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let schema = recognise(&read_only(path).ok()?, path).ok()?;
+    (1..pack::SCHEMA).contains(&schema).then_some(file.len())
+}
+
 /// Opens a read-only connection, which writes no files beside it, either, if none are needed.
 pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
     // Absolute: SQLite takes a name that begins with `file:` for a URI.
