@@ -253,18 +253,16 @@ fn product_shown_as_it_was_last_good_is_a_gap() {
             (served.refusals(copy) == [Some(Refusal::Gone); 2]).then_some(())
         });
     };
-    served
-        .store
-        .sql("update product_version set document = document || ' ' where code = 'B'");
+    let changed = |document: &str| format!("{document} || ' '");
+    served.store.set_document(changed, "code = 'B'");
     // The server reads all products again.
     served.store.ok(&["texts", "take-down", &digest]);
     assert_ended(&sound);
     let mut damaged = served.copy("");
     assert_eq!(damaged.products.keys().collect::<Vec<_>>(), ["A", "B"]);
     served.settle(&mut damaged);
-    served
-        .store
-        .sql("update product_version set document = rtrim(document) where code = 'B'");
+    let restored = |document: &str| format!("rtrim({document})");
+    served.store.set_document(restored, "code = 'B'");
     served.store.ok(&["texts", "put-back", &digest]);
     assert_ended(&damaged);
 }

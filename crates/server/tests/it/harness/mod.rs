@@ -9,7 +9,7 @@
 //! - `scrape`: what `/metrics` says
 //! - `tls`: clients that speak TLS, and HTTP/2 over it
 //! - `web`: another server, which ours asks
-//! - `database`: databases of PostgreSQL
+//! - `database`: databases of PostgreSQL; `packed`: files with packed documents
 //!
 //! With `VITRINE_TEST_STORE=postgres` stores are databases of PostgreSQL, each of its own.
 
@@ -25,6 +25,8 @@ pub mod web;
 
 #[path = "../../../../store/tests/support/database.rs"]
 mod database;
+#[path = "../../../../store/tests/support/packed.rs"]
+mod packed;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -134,11 +136,25 @@ impl Store {
                 database.run(&format!("set search_path = vitrine; {statement}"));
             }
             None => {
-                let file = rusqlite::Connection::open(self.path("vitrine.db"));
-                let file = file.expect("the store's file");
+                let file = packed::connect(&self.path("vitrine.db"));
                 file.execute_batch(statement).expect("the SQL runs");
             }
         }
+    }
+
+    /// Sets the documents of versions, as something other than Vitrine would: to an SQL expression, given that of the document.
+    pub fn set_document(&self, value: impl Fn(&str) -> String, condition: &str) {
+        let value_in_file = value("unpack_document(document)");
+        self.sql(&match self.database {
+            Some(_) => format!(
+                "update product_version set document = {} where {condition}",
+                value("document")
+            ),
+            None => format!(
+                "update product_document set document = pack_document({value_in_file}) \
+                 where product_version_id in (select id from product_version where {condition})"
+            ),
+        });
     }
 
     /// A file in the store's directory.

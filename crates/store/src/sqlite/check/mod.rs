@@ -23,6 +23,9 @@ const CHECKING: &str = "checking the store";
 /// Schema since which there are webhook endpoints.
 const WEBHOOKS: u32 = 6;
 
+/// Schema since which documents are packed, and bases have the columns of versions.
+const PACKED: u32 = super::pack::SCHEMA;
+
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
@@ -222,6 +225,19 @@ fn bases(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), Stor
     if schema(transaction)? < overrides::SCHEMA {
         return Ok(());
     }
+    match schema(transaction)? >= PACKED {
+        true => products::bases(transaction, found)?,
+        false => bases_as_json(transaction, found)?,
+    }
+    products::spans(
+        transaction,
+        found,
+        ("base_version", &BASE, check::base_place),
+    )
+}
+
+/// Checks the bases of a backup by an earlier release.
+fn bases_as_json(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select code, from_revision, product, digest, \
                   (select count(*) from base_text where base_version_id = base_version.id) \
                from base_version";
@@ -231,12 +247,7 @@ fn bases(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), Stor
         let digest: Vec<u8> = row.get(3)?;
         check::base(found, place, (&code, &product), &digest, row.get(4)?);
         Ok(())
-    })?;
-    products::spans(
-        transaction,
-        found,
-        ("base_version", &BASE, check::base_place),
-    )
+    })
 }
 
 /// Checks the endpoints of a backup; a store in use has them in a file of their own.
