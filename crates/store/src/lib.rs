@@ -7,15 +7,13 @@
 //! # Layout
 //!
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
-//! - [`assortment`]: assortments, and the part of the trait that is about them; [`audit`]: the audit log
-//! - [`overrides`]: overrides of operators, likewise
-//! - [`webhooks`]: webhook endpoints, and the part of the trait that is about them
+//! - [`assortment`], [`overrides`], [`webhooks`]: what the names say, and the parts of the trait that are about them
+//! - [`audit`]: the audit log; [`prepared`]: products ready to be written
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check
 //! - [`error`]: the error type, with messages for the operator
 //! - [`fail_point`]: points at which tests make writes fail
-//! - `address`: addresses, and opening the store of one
-//! - `sqlite`: the embedded store; `postgres`: the store that many servers share
+//! - `address`: addresses; `sqlite`: the embedded store; `postgres`: the store that many servers share
 //! - `values`, `check`: conversions and checks that both stores share; `digest`: the digest of a stored product
 
 mod address;
@@ -28,6 +26,7 @@ pub mod fail_point;
 pub mod history;
 pub mod overrides;
 mod postgres;
+pub mod prepared;
 pub mod problem;
 mod publication;
 pub mod record;
@@ -52,6 +51,7 @@ use audit::{AuditContext, AuditEntry};
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
 use overrides::{OverrideStore, StorePublication};
+use prepared::DocumentForm;
 use problem::Problem;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
 pub use record::TextStatus;
@@ -228,6 +228,11 @@ pub trait Store: AssortmentStore + OverrideStore + WebhookStore {
     ///
     /// If the store can't be read.
     fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError>;
+
+    /// Returns the form of its documents, for [`PreparedProduct::pack`](prepared::PreparedProduct::pack).
+    fn document_form(&self) -> DocumentForm {
+        DocumentForm::Text
+    }
 
     /// Begins a publish. There is one at a time: waits for another writer, and fails with [`StoreError::Busy`] if that
     /// takes too long.

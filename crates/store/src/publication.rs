@@ -6,6 +6,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
 use crate::error::StoreError;
+use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::record::{
     FetchedText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
@@ -41,6 +42,18 @@ pub trait Publication {
     /// If the store can't be read.
     fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError>;
 
+    /// Returns the digests of the live products of these codes, as this publish leaves them so far; `None` for codes that
+    /// aren't live. Cheap: documents aren't read, and of the codes of the last call, products are put and kept without another
+    /// look at the store. Cheapest for hundreds of codes in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn live_digests(
+        &mut self,
+        codes: &[&ProductCode],
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError>;
+
     /// Stores a text, unless it is stored already.
     ///
     /// # Errors
@@ -65,7 +78,16 @@ pub trait Publication {
     /// # Errors
     ///
     /// If the store can't be written, or this publish already put the product.
-    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError>;
+    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
+        self.put_prepared(PreparedProduct::new(product.clone())?)
+    }
+
+    /// As [`put`](Self::put), for a product that another thread prepared.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Self::put).
+    fn put_prepared(&mut self, product: PreparedProduct) -> Result<PutOutcome, StoreError>;
 
     /// Retires a product. Returns whether it was live.
     ///

@@ -8,6 +8,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 use vitrine_store::overrides::StorePublication;
+use vitrine_store::prepared::{PreparedProduct, ProductDigest};
 use vitrine_store::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
@@ -113,6 +114,21 @@ impl BasePublication<'_> {
         }
     }
 
+    /// Reads the bases beside these products, to be used next.
+    fn fetch_bases(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        let overridden: Vec<&ProductCode> = (codes.iter().copied())
+            .filter(|code| self.overridden.contains(*code))
+            .collect();
+        let bases = match overridden.is_empty() {
+            true => Vec::new(),
+            false => self.inner.bases(&overridden)?,
+        };
+        self.bases = (bases.into_iter())
+            .map(|base| (base.code.clone(), base))
+            .collect();
+        Ok(())
+    }
+
     /// Counts the changes of a base that clients don't see.
     fn count_ineffective(
         &mut self,
@@ -195,17 +211,22 @@ impl Publication for BasePublication<'_> {
     }
 
     fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
-        let overridden: Vec<&ProductCode> = (codes.iter().copied())
-            .filter(|code| self.overridden.contains(*code))
-            .collect();
-        let bases = match overridden.is_empty() {
-            true => Vec::new(),
-            false => self.inner.bases(&overridden)?,
-        };
-        self.bases = (bases.into_iter())
-            .map(|base| (base.code.clone(), base))
-            .collect();
+        self.fetch_bases(codes)?;
         self.inner.prefetch(codes)
+    }
+
+    fn live_digests(
+        &mut self,
+        codes: &[&ProductCode],
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
+        self.fetch_bases(codes)?;
+        let mut digests = self.inner.live_digests(codes)?;
+        for (code, digest) in codes.iter().zip(&mut digests) {
+            if let Some(base) = self.base(code)? {
+                *digest = Some(PreparedProduct::new(base)?.digest());
+            }
+        }
+        Ok(digests)
     }
 
     fn put_text(
@@ -220,10 +241,11 @@ impl Publication for BasePublication<'_> {
         self.inner.put_fetched(fetched)
     }
 
-    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
+    fn put_prepared(&mut self, prepared: PreparedProduct) -> Result<PutOutcome, StoreError> {
+        let product = prepared.product();
         let effect = effect(product, &self.active).map_err(|error| damaged(&error))?;
         if effect.is_none() && !self.overridden.contains(&product.code) {
-            return self.inner.put(product);
+            return self.inner.put_prepared(prepared);
         }
         let before = self.live(&product.code)?;
         let outcome = match &before {
@@ -238,7 +260,7 @@ impl Publication for BasePublication<'_> {
         let Some(effect) = effect else {
             self.overridden.remove(&product.code);
             self.inner.end_base(&product.code)?;
-            self.inner.put(product)?;
+            self.inner.put_prepared(prepared)?;
             return Ok(outcome);
         };
         if !self.seen.insert(product.code.clone()) {

@@ -191,6 +191,18 @@ pub(super) fn products_of(
     rows.iter().map(product_row).collect()
 }
 
+/// Returns the live versions of these codes without their documents, in any order.
+pub(super) fn live_digests_of(
+    session: &mut Session,
+    codes: &[&str],
+) -> Result<Vec<(i64, [u8; 32], ProductCode)>, StoreError> {
+    let sql = "select id, digest, code from vitrine.product_version \
+               where code = any($1) and until_revision is null";
+    let rows = session.rows(READING, sql, &[codes.to_vec().param()])?;
+    let read = |row: &Row| Ok((get(row, 0)?, bytes_32(get(row, 1)?)?, code(get(row, 2)?)?));
+    rows.iter().map(read).collect()
+}
+
 /// Reads the bases of the products of a moment, in ascending order of codes.
 pub(super) fn visit_bases(
     session: &mut Session,

@@ -8,6 +8,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use super::copy::{Rows, Value};
 use super::session::{Session, Typed, number};
 use crate::StoreError;
+use crate::prepared::PreparedProduct;
 use crate::record::{OwnText, StoredProduct};
 
 /// Maximum size of buffered rows, in bytes.
@@ -44,14 +45,8 @@ impl Pending {
         self.ended.push(id);
     }
 
-    pub(super) fn put(
-        &mut self,
-        id: i64,
-        from_revision: i64,
-        product: &StoredProduct,
-        [countries, categories]: &[String; 2],
-        digest: &[u8; 32],
-    ) {
+    pub(super) fn put(&mut self, id: i64, from_revision: i64, prepared: &PreparedProduct) {
+        let [countries, categories] = prepared.lists();
         let StoredProduct {
             code,
             document,
@@ -61,13 +56,13 @@ impl Pending {
             countries: _,
             categories: _,
             own_texts,
-        } = product;
+        } = prepared.product();
         let place = |at: usize| number(at as u64);
         self.versions.push(&[
             id.into(),
             code.as_str().into(),
             from_revision.into(),
-            (&digest[..]).into(),
+            (&prepared.digest().0[..]).into(),
             document.as_str().into(),
             content.as_ref().map(|range| place(range.start)).into(),
             content.as_ref().map(|range| place(range.end)).into(),

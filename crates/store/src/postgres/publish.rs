@@ -18,6 +18,7 @@ use super::pending::Pending;
 use super::session::{Session, Typed, count, get, number};
 use super::texts::{self, NOTIFY};
 use crate::fail_point::FailPoint;
+use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
@@ -58,8 +59,26 @@ pub(super) struct PostgresPublication {
 /// A live product.
 struct Live {
     id: i64,
-    digest: [u8; 32],
-    product: StoredProduct,
+    digest: ProductDigest,
+    /// None if only its digest was read.
+    product: Option<StoredProduct>,
+}
+
+/// Part of live products that is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Digest,
+    Product,
+}
+
+impl Live {
+    fn new(id: i64, digest: [u8; 32], product: Option<StoredProduct>) -> Self {
+        Self {
+            id,
+            digest: ProductDigest(digest),
+            product,
+        }
+    }
 }
 
 impl PostgresPublication {
@@ -101,9 +120,13 @@ impl PostgresPublication {
     }
 
     /// Loads these codes into the cache.
-    fn fetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+    fn fetch(&mut self, codes: &[&ProductCode], part: Part) -> Result<(), StoreError> {
         let mut missing: Vec<&ProductCode> = codes.to_vec();
-        missing.retain(|code| !self.cache.contains_key(*code));
+        missing.retain(|code| match self.cache.get(*code) {
+            Some(Some(live)) => part == Part::Product && live.product.is_none(),
+            Some(None) => false,
+            None => true,
+        });
         if missing.is_empty() {
             return Ok(());
         }
@@ -114,24 +137,27 @@ impl PostgresPublication {
             missing = codes.to_vec();
         }
         let texts: Vec<&str> = missing.iter().map(|code| code.as_str()).collect();
-        let live = history::products_of(&mut self.session, &texts, Moment::Live)?;
-        for (id, digest, product) in live {
-            let code = product.code.clone();
-            let live = Live {
-                id,
-                digest,
-                product,
-            };
-            self.cache.insert(code, Some(live));
-        }
+        let session = &mut self.session;
+        let live: Vec<(ProductCode, Live)> = match part {
+            Part::Digest => (history::live_digests_of(session, &texts)?.into_iter())
+                .map(|(id, digest, code)| (code, Live::new(id, digest, None)))
+                .collect(),
+            Part::Product => (history::products_of(session, &texts, Moment::Live)?.into_iter())
+                .map(|(id, digest, product)| {
+                    (product.code.clone(), Live::new(id, digest, Some(product)))
+                })
+                .collect(),
+        };
+        let live = live.into_iter().map(|(code, live)| (code, Some(live)));
+        self.cache.extend(live);
         for code in missing {
             self.cache.entry(code.clone()).or_insert(None);
         }
         Ok(())
     }
 
-    fn cached(&mut self, code: &ProductCode) -> Result<Option<&Live>, StoreError> {
-        self.fetch(&[code])?;
+    fn cached(&mut self, code: &ProductCode, part: Part) -> Result<Option<&Live>, StoreError> {
+        self.fetch(&[code], part)?;
         Ok(self.cache.get(code).and_then(Option::as_ref))
     }
 
@@ -150,11 +176,26 @@ impl PostgresPublication {
 
 impl Publication for PostgresPublication {
     fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
-        Ok(self.cached(code)?.map(|live| live.product.clone()))
+        let live = self.cached(code, Part::Product)?;
+        Ok(live.and_then(|live| live.product.clone()))
     }
 
     fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
-        codes.chunks(BATCH).try_for_each(|codes| self.fetch(codes))
+        let mut batches = codes.chunks(BATCH);
+        batches.try_for_each(|codes| self.fetch(codes, Part::Product))
+    }
+
+    fn live_digests(
+        &mut self,
+        codes: &[&ProductCode],
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
+        let mut digests = Vec::with_capacity(codes.len());
+        for codes in codes.chunks(BATCH) {
+            self.fetch(codes, Part::Digest)?;
+            let live = codes.iter().map(|code| self.cache.get(*code));
+            digests.extend(live.map(|live| Some(live?.as_ref()?.digest)));
+        }
+        Ok(digests)
     }
 
     fn put_text(
@@ -178,15 +219,13 @@ impl Publication for PostgresPublication {
         Ok(())
     }
 
-    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
-        self.seen.insert(product.code.clone());
-        let lists = values::lists(product)?;
-        let digest = values::product_digest(product, &lists);
+    fn put_prepared(&mut self, product: PreparedProduct) -> Result<PutOutcome, StoreError> {
+        self.seen.insert(product.code().clone());
         let live = self
-            .cached(&product.code)?
+            .cached(product.code(), Part::Digest)?
             .map(|live| (live.id, live.digest));
         let change = match live {
-            Some((_, live_digest)) if live_digest == digest => {
+            Some((_, live_digest)) if live_digest == product.digest() => {
                 self.counts.unchanged += 1;
                 return Ok(PutOutcome::Unchanged);
             }
@@ -204,13 +243,14 @@ impl Publication for PostgresPublication {
         let id = self.next_id;
         self.next_id += 1;
         let from = number(self.number);
-        self.pending.put(id, from, product, &lists, &digest);
+        self.pending.put(id, from, &product);
+        let (code, digest) = (product.code().clone(), product.digest());
         let live = Live {
             id,
             digest,
-            product: product.clone(),
+            product: Some(product.into_product()),
         };
-        self.cache.insert(product.code.clone(), Some(live));
+        self.cache.insert(code, Some(live));
         FailPoint::PublishProductPut.pass()?;
         if self.pending.is_full() {
             self.send()?;
@@ -219,7 +259,7 @@ impl Publication for PostgresPublication {
     }
 
     fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        let Some(id) = self.cached(code)?.map(|live| live.id) else {
+        let Some(id) = self.cached(code, Part::Digest)?.map(|live| live.id) else {
             return Ok(false);
         };
         self.end(id)?;
@@ -231,7 +271,7 @@ impl Publication for PostgresPublication {
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
         self.seen.insert(code.clone());
-        let is_live = self.cached(code)?.is_some();
+        let is_live = self.cached(code, Part::Digest)?.is_some();
         self.counts.unchanged += u64::from(is_live);
         Ok(is_live)
     }

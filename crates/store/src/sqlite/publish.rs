@@ -1,5 +1,7 @@
 //! Writing a revision: one immediate transaction on a connection of its own.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use vitrine_model::code::ProductCode;
@@ -8,6 +10,7 @@ use vitrine_model::revision::Revision;
 
 use super::{committed, during, history, texts};
 use crate::fail_point::FailPoint;
+use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote,
@@ -18,12 +21,42 @@ use crate::{Publication, StoreError};
 
 pub(super) const PUBLISHING: &str = "publishing";
 
+/// The live version of a product.
+#[derive(Clone, Copy)]
+struct LiveVersion {
+    id: i64,
+    digest: ProductDigest,
+}
+
+/// Ids of the live versions that were put or kept as they are; the others are retired. A bit each, since ids are dense.
+#[derive(Default)]
+struct SeenVersions(HashMap<i64, u64>);
+
+impl SeenVersions {
+    fn place(id: i64) -> (i64, u64) {
+        (id >> 6, 1 << (id & 63))
+    }
+
+    fn add(&mut self, id: i64) {
+        let (word, bit) = Self::place(id);
+        *self.0.entry(word).or_default() |= bit;
+    }
+
+    fn contains(&self, id: i64) -> bool {
+        let (word, bit) = Self::place(id);
+        self.0.get(&word).is_some_and(|bits| bits & bit != 0)
+    }
+}
+
 /// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
 pub(super) struct SqlitePublication {
     pub(super) connection: Connection,
     pub(super) number: u64,
     live_before: u64,
     counts: PublishedCounts,
+    /// Live versions of the codes that were asked for last and weren't used since.
+    known: HashMap<ProductCode, Option<LiveVersion>>,
+    seen: SeenVersions,
     /// True if the base of a product changed: that makes a revision, too.
     pub(super) has_bases: bool,
     /// True if there are results of fetching or changes of overrides to commit, even if no product changed.
@@ -32,13 +65,11 @@ pub(super) struct SqlitePublication {
 
 impl SqlitePublication {
     pub(super) fn begin(connection: Connection) -> Result<Self, StoreError> {
-        // Codes that were put or kept; all others are retired. Outside the store's file. Without a larger cache, pages of
-        // indexes would be written and read again for nearly each product of a large load.
+        // Without a larger cache, pages of indexes would be written and read again for nearly each product of a large load.
         connection
             .execute_batch(
                 "pragma temp_store = memory;
                  pragma cache_size = -65536;
-                 create temp table seen (code text primary key) without rowid;
                  begin immediate;",
             )
             .map_err(during(PUBLISHING))?;
@@ -64,18 +95,11 @@ impl SqlitePublication {
             number,
             live_before,
             counts: PublishedCounts::default(),
+            known: HashMap::new(),
+            seen: SeenVersions::default(),
             has_bases: false,
             has_others: false,
         })
-    }
-
-    /// Exempts a product from [`retire_others`](Publication::retire_others).
-    fn mark_seen(&self, code: &ProductCode) -> Result<(), StoreError> {
-        self.execute(
-            "insert into temp.seen values (?) on conflict do nothing",
-            [code.as_str()],
-        )?;
-        Ok(())
     }
 
     pub(super) fn execute(
@@ -106,13 +130,25 @@ impl SqlitePublication {
             .map_err(during(PUBLISHING))
     }
 
-    /// Returns the id and the digest of a product's live version.
-    fn live_version(&self, code: &ProductCode) -> Result<Option<(i64, Vec<u8>)>, StoreError> {
-        self.one(
+    /// Returns the live version of a product.
+    fn live_version(&mut self, code: &ProductCode) -> Result<Option<LiveVersion>, StoreError> {
+        match self.known.remove(code) {
+            Some(known) => Ok(known),
+            None => self.find_live_version(code),
+        }
+    }
+
+    fn find_live_version(&self, code: &ProductCode) -> Result<Option<LiveVersion>, StoreError> {
+        let found = self.one(
             "select id, digest from product_version where code = ? and until_revision is null",
             [code.as_str()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
+            |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)),
+        )?;
+        Ok(found.map(|(id, digest)| LiveVersion {
+            id,
+            // A damaged one equals no other, so the product is written anew.
+            digest: ProductDigest(digest.try_into().unwrap_or_default()),
+        }))
     }
 
     /// Ends the version of this id. Fails if this publish began it.
@@ -127,12 +163,28 @@ impl SqlitePublication {
         }
     }
 
-    fn insert(
-        &self,
-        product: &StoredProduct,
-        [countries, categories]: &[String; 2],
-        digest: &[u8; 32],
-    ) -> Result<(), StoreError> {
+    /// Returns the live versions that this publish neither began nor kept.
+    fn others(&self) -> Result<Vec<(i64, ProductCode)>, StoreError> {
+        let sql = "select id, code from product_version \
+                   where until_revision is null and from_revision < ?";
+        let mut statement = self
+            .connection
+            .prepare_cached(sql)
+            .map_err(during(PUBLISHING))?;
+        let mut rows = statement.query([self.number]).map_err(during(PUBLISHING))?;
+        let mut others = Vec::new();
+        while let Some(row) = rows.next().map_err(during(PUBLISHING))? {
+            let id = row.get(0).map_err(during(PUBLISHING))?;
+            if !self.seen.contains(id) {
+                let code: String = row.get(1).map_err(during(PUBLISHING))?;
+                others.push((id, values::code(&code)?));
+            }
+        }
+        Ok(others)
+    }
+
+    fn insert(&self, prepared: &PreparedProduct) -> Result<(), StoreError> {
+        let [countries, categories] = prepared.lists();
         let StoredProduct {
             code,
             document,
@@ -142,7 +194,7 @@ impl SqlitePublication {
             countries: _,
             categories: _,
             own_texts,
-        } = product;
+        } = prepared.product();
         self.execute(
             "insert into product_version (code, from_revision, digest, document, content_start, \
              content_end, discount_multiplier, is_orderable, countries, categories) \
@@ -150,7 +202,7 @@ impl SqlitePublication {
             params![
                 code.as_str(),
                 self.number,
-                digest,
+                prepared.digest().0,
                 document,
                 content.as_ref().map(|range| range.start),
                 content.as_ref().map(|range| range.end),
@@ -188,6 +240,20 @@ impl Publication for SqlitePublication {
         Ok(())
     }
 
+    fn live_digests(
+        &mut self,
+        codes: &[&ProductCode],
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
+        self.known.clear();
+        let mut digests = Vec::with_capacity(codes.len());
+        for code in codes {
+            let live = self.find_live_version(code)?;
+            digests.push(live.map(|live| live.digest));
+            self.known.insert((*code).clone(), live);
+        }
+        Ok(digests)
+    }
+
     fn put_text(
         &mut self,
         digest: &TextDigest,
@@ -208,17 +274,15 @@ impl Publication for SqlitePublication {
         Ok(())
     }
 
-    fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
-        self.mark_seen(&product.code)?;
-        let lists = values::lists(product)?;
-        let digest = values::product_digest(product, &lists);
-        let change = match self.live_version(&product.code)? {
-            Some((_, live_digest)) if live_digest == digest => {
+    fn put_prepared(&mut self, product: PreparedProduct) -> Result<PutOutcome, StoreError> {
+        let change = match self.live_version(product.code())? {
+            Some(live) if live.digest == product.digest() => {
+                self.seen.add(live.id);
                 self.counts.unchanged += 1;
                 return Ok(PutOutcome::Unchanged);
             }
-            Some((id, _)) => {
-                self.end(id)?;
+            Some(live) => {
+                self.end(live.id)?;
                 FailPoint::PublishProductEnded.pass()?;
                 self.counts.changed += 1;
                 PutOutcome::Changed
@@ -228,30 +292,28 @@ impl Publication for SqlitePublication {
                 PutOutcome::Created
             }
         };
-        self.insert(product, &lists, &digest)?;
+        self.insert(&product)?;
         FailPoint::PublishProductPut.pass()?;
         Ok(change)
     }
 
     fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        let Some((id, _)) = self.live_version(code)? else {
+        let Some(live) = self.live_version(code)? else {
             return Ok(false);
         };
-        self.end(id)?;
+        self.end(live.id)?;
         FailPoint::PublishProductRetired.pass()?;
         self.counts.retired += 1;
         Ok(true)
     }
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        self.mark_seen(code)?;
-        let live = self.one(
-            "select 1 from product_version where code = ? and until_revision is null",
-            [code.as_str()],
-            |_| Ok(()),
-        )?;
-        self.counts.unchanged += u64::from(live.is_some());
-        Ok(live.is_some())
+        let Some(live) = self.live_version(code)? else {
+            return Ok(false);
+        };
+        self.seen.add(live.id);
+        self.counts.unchanged += 1;
+        Ok(true)
     }
 
     fn live_before(&self) -> u64 {
@@ -265,28 +327,16 @@ impl Publication for SqlitePublication {
     }
 
     fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {
-        let sql = "select code from product_version where until_revision is null \
-                   and code not in (select code from temp.seen)";
-        let mut statement = self
-            .connection
-            .prepare_cached(sql)
-            .map_err(during(PUBLISHING))?;
-        let codes = statement
-            .query_map([], |row| row.get::<_, String>(0))
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(during(PUBLISHING))?;
+        let others = self.others()?;
         // One by one: until a statement ends, SQLite keeps the old content of each changed page in memory.
-        for code in &codes {
-            let sql = "update product_version set until_revision = ? \
-                       where code = ? and until_revision is null";
-            self.execute(sql, params![self.number, code])?;
+        let mut codes = Vec::with_capacity(others.len());
+        for (id, code) in others {
+            self.end(id)?;
+            codes.push(code);
         }
+        self.known.clear();
         FailPoint::PublishOthersRetired.pass()?;
         self.counts.retired += codes.len() as u64;
-        let mut codes = codes
-            .iter()
-            .map(|code| values::code(code))
-            .collect::<Result<Vec<_>, _>>()?;
         codes.sort();
         Ok(codes)
     }
