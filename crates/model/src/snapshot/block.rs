@@ -226,7 +226,8 @@ impl Block {
     }
 
     /// Returns the discount of the product at `slot`, if its text is known to be in the product.
-    pub(crate) fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
+    #[must_use]
+    pub fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
         let (millionths, start) = self.discount_numbers(slot)?;
         PlacedDiscount::decode(u32::try_from(millionths).ok()?, start)
     }
