@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 
 use vitrine_ingest::load::json::Node;
+use vitrine_model::money::Discount;
 
 use super::placeholder;
+use super::table::percent;
 
 /// Fields under one heading.
 #[derive(Debug)]
@@ -66,12 +68,22 @@ fn add(node: &Node<'_>, title: &str, sections: &mut Vec<Section>) {
             Node::List(items) if items.iter().any(|item| matches!(item, Node::Object(_))) => {
                 sections[at].tables.push(table(label, items));
             }
-            _ => sections[at].rows.push(Row {
-                label,
-                value: self::value(value),
-            }),
+            _ => {
+                let discount = value.text().filter(|_| key == "discount_multiplier");
+                let discount = discount.and_then(discount_row);
+                sections[at].rows.push(Row {
+                    label,
+                    value: discount.unwrap_or_else(|| self::value(value)),
+                });
+            }
         }
     }
+}
+
+/// Formats a discount of a section's row, as a percentage too.
+fn discount_row(text: &str) -> Option<Value> {
+    let discount = Discount::exact(text).ok()?;
+    Some(Value::Text(format!("{} ({text})", percent(discount))))
 }
 
 /// Formats a key for people: `countries_redeemable_in` is `Countries redeemable in`.
@@ -86,6 +98,7 @@ pub(super) fn label(key: &str) -> String {
 fn word(word: &str) -> Cow<'_, str> {
     match word {
         "url" => "address".into(),
+        "md" => "text".into(),
         "color" => "colour".into(),
         other => other.into(),
     }
