@@ -31,7 +31,7 @@ pub(super) struct Card {
 }
 
 /// Maximum number of countries that a card names.
-const MAX_COUNTRIES: usize = 5;
+const MAX_COUNTRIES: usize = 3;
 
 #[derive(Debug, Default, Deserialize)]
 struct Parsed<'a> {

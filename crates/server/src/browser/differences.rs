@@ -63,14 +63,15 @@ pub(super) struct FieldView {
     pub(super) place: String,
     pub(super) pointer: String,
     pub(super) products: String,
-    /// The most frequent changes that products share, each with their number.
+    /// The most frequent changes that products share, or the only one, each with their number.
     pub(super) shared: Vec<(ChangeView, String)>,
 }
 
 impl FieldView {
     fn of(count: &FieldCount<'_>) -> Self {
         let number = |products: usize| grouped(&products.to_string());
-        let shared = count.changes.iter().filter(|(_, products)| *products > 1);
+        let is_only = count.changes.len() == 1;
+        let shared = (count.changes.iter()).filter(|(_, products)| is_only || *products > 1);
         let shared: Vec<(ChangeView, String)> = shared
             .take(MAX_SHARED)
             .map(|(change, products)| (view(change), number(*products)))

@@ -4,10 +4,8 @@
 use std::borrow::Cow;
 
 use vitrine_ingest::load::json::Node;
-use vitrine_model::money::Discount;
 
 use super::placeholder;
-use super::table::percent;
 
 /// Fields under one heading.
 #[derive(Debug)]
@@ -42,10 +40,14 @@ pub(super) enum Value {
     List(Vec<String>),
 }
 
-/// Returns the sections of a product, without its texts.
-pub(super) fn sections(product: &Node<'_>) -> Vec<Section> {
+/// Returns the sections of a product, without its texts and without the fields of these names.
+pub(super) fn sections(product: &Node<'_>, but: &[&str]) -> Vec<Section> {
     let mut sections = Vec::new();
     add(product, "Product", &mut sections);
+    let others = but.iter().map(|key| label(key)).collect::<Vec<_>>();
+    if let Some(first) = sections.first_mut() {
+        first.rows.retain(|row| !others.contains(&row.label));
+    }
     sections.retain(|section| !section.rows.is_empty() || !section.tables.is_empty());
     sections
 }
@@ -68,22 +70,12 @@ fn add(node: &Node<'_>, title: &str, sections: &mut Vec<Section>) {
             Node::List(items) if items.iter().any(|item| matches!(item, Node::Object(_))) => {
                 sections[at].tables.push(table(label, items));
             }
-            _ => {
-                let discount = value.text().filter(|_| key == "discount_multiplier");
-                let discount = discount.and_then(discount_row);
-                sections[at].rows.push(Row {
-                    label,
-                    value: discount.unwrap_or_else(|| self::value(value)),
-                });
-            }
+            _ => sections[at].rows.push(Row {
+                label,
+                value: self::value(value),
+            }),
         }
     }
-}
-
-/// Formats a discount of a section's row, as a percentage too.
-fn discount_row(text: &str) -> Option<Value> {
-    let discount = Discount::exact(text).ok()?;
-    Some(Value::Text(format!("{} ({text})", percent(discount))))
 }
 
 /// Formats a key for people: `countries_redeemable_in` is `Countries redeemable in`.
@@ -169,7 +161,7 @@ mod tests {
             "primary_color":"#3A7D44","countries_redeemable_in":["SE","NO"],"later":{"deep":{"x":"y"},"content_resources":{"locale":"z"}},
             "plans":[{"a":"1"},{"b":2}]}"##,
         );
-        let sections = sections(&node);
+        let sections = sections(&node, &["ok"]);
         let titles: Vec<&str> = sections
             .iter()
             .map(|section| section.title.as_str())
@@ -193,6 +185,7 @@ mod tests {
             find("Countries redeemable in"),
             &Value::List(vec!["SE".to_owned(), "NO".to_owned()])
         );
+        assert!(sections[0].rows.iter().all(|row| row.label != "Ok"));
         assert_eq!(sections[0].tables[0].rows, [["1", ""], ["", "2"]]);
     }
 }

@@ -58,7 +58,7 @@ struct StoredView {
     keys: Vec<(String, String, String, String)>,
     /// Endpoints of webhooks in trouble: id, URL, what it is.
     endpoints: Vec<(String, String, String)>,
-    /// Age of the oldest change that an endpoint wasn't told of.
+    /// Age of the oldest change that an endpoint waits for, or `None` in words; none if this server doesn't deliver.
     oldest_change: Option<String>,
 }
 
@@ -186,10 +186,16 @@ fn in_trouble(endpoints: &[Endpoint]) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// Returns the age of the oldest change that an active endpoint didn't acknowledge, if this server delivers.
+/// Returns the age of the oldest change that an active endpoint didn't acknowledge, `None` in words; none if this server delivers
+/// nothing.
 fn oldest_change(browser: &Browser, now: Timestamp) -> Option<String> {
-    let seconds = browser.app.metrics.webhooks.oldest_seconds.get();
-    let age = SignedDuration::try_from_secs_f64(seconds).ok()?;
-    let since = now.checked_sub(age).ok().filter(|since| *since < now)?;
-    Some(span(since, now))
+    let metrics = &browser.app.metrics.webhooks;
+    let endpoints: u64 = metrics.endpoints().map(|(_, count)| count).sum();
+    let age = SignedDuration::try_from_secs_f64(metrics.oldest_seconds.get()).ok()?;
+    let since = now.checked_sub(age).ok()?;
+    let words = || match since < now {
+        true => span(since, now),
+        false => "None".to_owned(),
+    };
+    (endpoints > 0).then(words)
 }

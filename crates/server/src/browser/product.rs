@@ -32,6 +32,17 @@ use crate::http::discounts::spliced;
 use crate::http::request::query::encoded;
 use crate::http::versions::Version;
 
+/// Fields that the head of the page shows.
+const IN_HEAD: [&str; 7] = [
+    "name",
+    "code",
+    "state",
+    "is_orderable",
+    "payout_type",
+    "discount_multiplier",
+    "countries_redeemable_in",
+];
+
 #[derive(Template)]
 #[template(path = "browser/product.html")]
 struct ProductPage<'a> {
@@ -280,7 +291,7 @@ fn live(
         countries,
         colour: colour.map(str::to_owned),
         payout_type: Group::PayoutType.shown(&payout_type).into_owned(),
-        sections: fields::sections(&node),
+        sections: fields::sections(&node, &IN_HEAD),
         locale,
         texts,
         showing: Showing::of(browser.app.live.keys().assortments(), snapshot, code),

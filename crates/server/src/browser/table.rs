@@ -10,6 +10,7 @@ use vitrine_model::money::Discount;
 use super::assortments::{DiscountView, Seen};
 use super::card::Card;
 use super::column::{Column, Direction, Sort};
+use super::fields::label;
 use super::group::{Group, LIVE, YES};
 use super::index::Index;
 use super::query::Query;
@@ -113,6 +114,12 @@ impl<'a> Rows<'a> {
 }
 
 impl RowView<'_> {
+    /// Returns the state in a word: all but the usual one are temporary.
+    pub(super) fn short_state(&self) -> String {
+        let short = self.state.strip_prefix("Temporarily ");
+        label(short.unwrap_or(&self.state))
+    }
+
     /// Returns the colour for SVG.
     pub(super) fn colour(&self) -> Option<String> {
         let colour = self.card.colour?;
