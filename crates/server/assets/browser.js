@@ -1,26 +1,213 @@
-// Filters of the catalog browser apply as they are picked. Without script there is a button.
+// The catalog browser with script: filters and the search apply as they are picked and typed, keys move through the products,
+// and the choice of columns and of cards is remembered. Without script, all of it works by buttons and addresses.
 
 const form = document.querySelector('.filters');
-const LAST_PICK = 'vitrine-last-pick';
+const content = () => document.querySelector('#content');
+
+/** How long typing rests before the search is sent, in milliseconds. */
+const TYPING_PAUSE = 200;
+
+// What is remembered: the choice of columns and of the view, in this browser only.
+
+const REMEMBERED = 'vitrine-products';
+
+function remembered() {
+  try {
+    return JSON.parse(localStorage.getItem(REMEMBERED)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function remember(change) {
+  try {
+    localStorage.setItem(REMEMBERED, JSON.stringify({ ...remembered(), ...change }));
+  } catch {
+    // Storage may be off: the address has the choice all the same.
+  }
+}
+
+/** Goes to the remembered columns and view, where the address says neither. */
+function recall() {
+  const address = new URL(location.href);
+  if (address.pathname !== '/catalog') return;
+  const { columns = [], view } = remembered();
+  const own = address.searchParams;
+  if (own.has('column') || own.has('view') || (columns.length === 0 && view !== 'cards')) return;
+  columns.forEach((column) => own.append('column', column));
+  if (view === 'cards') own.set('view', view);
+  location.replace(address);
+}
+
+document.addEventListener('submit', ({ target }) => {
+  if (target.dataset.remember !== 'columns') return;
+  const boxes = [...target.querySelectorAll('input[name="column"]')];
+  const isDefault = boxes.every((box) => box.checked === (box.dataset.default === 'true'));
+  remember({ columns: isDefault ? [] : boxes.filter((box) => box.checked).map((box) => box.value) });
+});
+
+document.addEventListener('click', ({ target }) => {
+  const view = target.closest?.('a[data-view]')?.dataset.view;
+  if (view) remember({ view });
+  for (const menu of document.querySelectorAll('details.menu[open]')) if (!menu.contains(target)) menu.open = false;
+});
+
+// Filters and the search apply at once: the page is fetched, and what differs takes its place.
+
+let underWay;
+const announcer = document.createElement('p');
+announcer.className = 'unseen';
+announcer.setAttribute('aria-live', 'polite');
 
 /** Returns the box of a value, as `name=value`. */
 function box(pick) {
   return [...form.querySelectorAll('input[type="checkbox"]')].find((one) => `${one.name}=${one.value}` === pick);
 }
 
-if (form) {
-  document.documentElement.classList.add('with-script');
-  form.addEventListener('change', (event) => {
-    if (event.target.type !== 'checkbox') return;
-    // Where the reader goes on, once the page is there.
-    sessionStorage.setItem(LAST_PICK, `${event.target.name}=${event.target.value}`);
-    form.requestSubmit();
-  });
-  const picked = sessionStorage.getItem(LAST_PICK);
-  sessionStorage.removeItem(LAST_PICK);
-  const last = picked && box(picked);
-  if (last) {
-    for (let group = last.closest('details'); group; group = group.parentElement.closest('details')) group.open = true;
-    last.focus();
+/** Shows the page of an address without leaving this one; `enter` puts it into the history. */
+async function show(address, enter) {
+  underWay?.abort();
+  const own = new AbortController();
+  underWay = own;
+  try {
+    const answer = await fetch(address, { signal: own.signal });
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    if (own.signal.aborted) return;
+    const [results, filters] = [page.querySelector('#content'), page.querySelector('.filter-groups')];
+    if (!answer.ok || !results) throw new Error('no page of products');
+    const focused = document.activeElement;
+    const pick = focused?.matches('.filter-groups input') && `${focused.name}=${focused.value}`;
+    const isOpen = form.querySelector('.filter-groups')?.open;
+    const opened = [...form.querySelectorAll('.more[open]')].map((more) => more.parentElement.querySelector('legend')?.textContent);
+    content().replaceWith(results);
+    const former = form.querySelector('.filter-groups');
+    if (former && filters) former.replaceWith(filters);
+    else if (filters) form.append(filters);
+    else former?.remove();
+    if (filters && isOpen) filters.open = true;
+    for (const more of form.querySelectorAll('.more')) more.open = opened.includes(more.parentElement.querySelector('legend')?.textContent);
+    document.title = page.title;
+    if (pick) {
+      const again = box(pick);
+      const hiding = again?.closest('.more');
+      if (hiding) hiding.open = true;
+      again?.focus();
+    }
+    enter?.();
+    announcer.textContent = results.querySelector('[role="status"]')?.textContent ?? '';
+  } catch (error) {
+    if (error.name !== 'AbortError') location.assign(address);
   }
 }
+
+/** Returns the address of what the form says. */
+function addressOfForm() {
+  const said = [...new FormData(form)].filter(([, value]) => value.trim() !== '');
+  const query = new URLSearchParams(said).toString();
+  return query ? `/catalog?${query}` : '/catalog';
+}
+
+if (form) {
+  recall();
+  document.documentElement.classList.add('with-script');
+  document.body.append(announcer);
+  const apply = (enter) => {
+    const address = addressOfForm();
+    if (address === location.pathname + location.search) return;
+    show(address, () => enter(address));
+  };
+  const push = (address) => history.pushState({}, '', address);
+  form.addEventListener('change', ({ target }) => {
+    if (target.type === 'checkbox' || target.name === 'as') apply(push);
+  });
+  let typing;
+  let isTyping = false;
+  form.q.addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => {
+      // One entry of the history for all that is typed in one go.
+      apply((address) => (isTyping ? history.replaceState({}, '', address) : push(address)));
+      isTyping = true;
+    }, TYPING_PAUSE);
+  });
+  form.q.addEventListener('blur', () => {
+    isTyping = false;
+  });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    clearTimeout(typing);
+    apply(push);
+  });
+  window.addEventListener('popstate', () => {
+    form.q.value = new URLSearchParams(location.search).get('q') ?? '';
+    if (form.elements.as) form.elements.as.value = new URLSearchParams(location.search).get('as') ?? '';
+    show(location.href);
+  });
+}
+
+// Keys.
+
+const ROWS = '.products tbody tr, .grid .product';
+
+function linkOf(row) {
+  return row?.querySelector('.of-name a, h2 a');
+}
+
+/** Moves to the next row, or by -1 to the one before. */
+function move(by) {
+  const rows = [...document.querySelectorAll(ROWS)];
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  const next = at < 0 ? rows[by > 0 ? 0 : rows.length - 1] : rows[at + by];
+  linkOf(next)?.focus();
+  next?.scrollIntoView({ block: 'nearest' });
+  return Boolean(next);
+}
+
+function toggleSelected() {
+  const selected = document.activeElement.closest(ROWS)?.querySelector('input[type="checkbox"][name="code"]');
+  selected?.click();
+  return Boolean(selected);
+}
+
+function showShortcuts() {
+  const dialog = document.querySelector('.shortcuts');
+  if (!dialog) return false;
+  dialog.querySelector('[data-needs-selection]').hidden = !document.querySelector('input[name="code"]');
+  dialog.showModal();
+  return true;
+}
+
+const KEYS = {
+  '/': () => {
+    form?.q.select();
+    return Boolean(form);
+  },
+  '?': showShortcuts,
+  j: () => move(1),
+  k: () => move(-1),
+  x: toggleSelected,
+};
+
+/** Arrows move through the products only from there, or from nowhere: elsewhere they scroll. */
+function isAmongRows() {
+  const active = document.activeElement;
+  return active === document.body || Boolean(active?.closest(ROWS));
+}
+
+document.addEventListener('keydown', (event) => {
+  const { target, key } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (key === 'Escape') {
+    const menu = target.closest?.('details.menu[open]');
+    if (menu) {
+      menu.open = false;
+      menu.querySelector('summary').focus();
+    } else if (target === form?.q) target.blur();
+    return;
+  }
+  const isField = target.matches?.('input:not([type="checkbox"]), textarea, select, dialog *');
+  if (isField || !document.querySelector('.products, .grid, .filters')) return;
+  const arrow = { ArrowDown: 'j', ArrowUp: 'k' }[key];
+  const act = arrow ? isAmongRows() && KEYS[arrow] : KEYS[key];
+  if (act && act()) event.preventDefault();
+});

@@ -112,6 +112,47 @@ impl Definition {
         }
     }
 
+    /// Returns the products in words: `BRIARWICK-*, country SE or NO`. It has texts of outside.
+    #[must_use]
+    pub fn products_text(&self) -> String {
+        if let Some(frozen) = &self.frozen {
+            return format!("{} products that matched then", frozen.len());
+        }
+        let Selection {
+            codes,
+            countries,
+            categories,
+            currencies,
+            payout_types,
+            states,
+            name,
+            is_orderable,
+        } = &self.selection;
+        let texts = |values: &[String]| values.join(" or ");
+        let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
+        let countries: Vec<String> = countries.iter().map(ToString::to_string).collect();
+        let orderable = match is_orderable {
+            Some(true) => "orderable",
+            Some(false) => "not orderable",
+            None => "",
+        };
+        let parts = [
+            ("", texts(&codes)),
+            ("country ", texts(&countries)),
+            ("category ", texts(categories)),
+            ("currency ", texts(currencies)),
+            ("payout type ", texts(payout_types)),
+            ("state ", texts(states)),
+            ("name ", name.clone().unwrap_or_default()),
+            ("", orderable.to_owned()),
+        ];
+        let parts = parts.iter().filter(|(_, values)| !values.is_empty());
+        let parts: Vec<String> = parts
+            .map(|(name, values)| format!("{name}{values}"))
+            .collect();
+        parts.join(", ")
+    }
+
     /// Returns the values, as operators write them.
     #[must_use]
     pub fn values_text(&self) -> String {

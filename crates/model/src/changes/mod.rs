@@ -9,12 +9,14 @@
 //!   `builder`: building one; `log`: segments in order
 //! - `update`: what a store's history adds; `page`: the changes between two points, by a `cursor` for each segment, and
 //!   one of `rules` that changed
+//! - `last_change`: the newest revision that changed a product
 //! - `encoding`: bytes for a file
 
 mod builder;
 mod cursor;
 mod encoding;
 mod facts;
+mod last_change;
 mod log;
 mod maxima;
 mod page;
@@ -32,6 +34,7 @@ use log::Log;
 
 pub use facts::Facts;
 pub(crate) use facts::FactsView;
+pub use last_change::{LastChange, LastChanges};
 pub use page::{Change, ChangesPage, ChangesQuery, first_page};
 pub use update::JournalUpdate;
 

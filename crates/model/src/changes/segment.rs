@@ -46,7 +46,7 @@ impl Segment {
     }
 
     /// Returns the number of the step of a change.
-    fn number(&self, change: usize) -> u64 {
+    pub(super) fn number(&self, change: usize) -> u64 {
         self.first + u64::from(self.at.get(change).copied().unwrap_or_default())
     }
 

@@ -29,7 +29,8 @@ impl BitSet256 {
     }
 
     /// Returns true if the number is a member.
-    pub(crate) fn contains(self, offset: usize) -> bool {
+    #[must_use]
+    pub fn contains(self, offset: usize) -> bool {
         let word = self.0.get(offset / 64).copied().unwrap_or_default();
         word >> (offset % 64) & 1 == 1
     }

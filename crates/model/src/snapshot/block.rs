@@ -232,7 +232,8 @@ impl Block {
     }
 
     /// Returns the discount of the product at `slot`, if its text is known to be in the product.
-    pub(crate) fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
+    #[must_use]
+    pub fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
         PlacedDiscount::decode(self.discount_numbers(slot)?, |place| {
             self.more_digits(place)
         })

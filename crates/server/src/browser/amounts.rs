@@ -39,6 +39,40 @@ pub(super) fn in_words(
     format!("{currency} {amounts}").trim().to_owned()
 }
 
+/// Returns the lowest amount, in hundredths; zero if there is none.
+pub(super) fn lowest(denominations: Option<&Denominations<'_>>, plans: Option<&[Plan<'_>]>) -> u64 {
+    let listed = denominations.and_then(|of| of.available_list.as_deref());
+    let minimum = denominations.and_then(|of| of.minimum_value.as_deref());
+    let listed = listed.unwrap_or_default().iter().map(AsRef::as_ref);
+    let is_fixed = denominations.is_some_and(|of| of.kind.as_deref() == Some("fixed"));
+    let prices = plans.unwrap_or_default().iter();
+    let prices = prices.filter_map(|plan| plan.price.as_deref());
+    let amounts: Vec<u64> = match is_fixed {
+        true => listed.filter_map(hundredths).collect(),
+        false => Vec::new(),
+    };
+    let shown = match amounts.is_empty() {
+        true => minimum
+            .into_iter()
+            .chain(prices)
+            .filter_map(hundredths)
+            .min(),
+        false => amounts.into_iter().min(),
+    };
+    shown.unwrap_or_default()
+}
+
+/// Returns an amount in hundredths.
+fn hundredths(amount: &str) -> Option<u64> {
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    let cents: u64 = format!("{fraction:0<2}").get(..2)?.parse().ok()?;
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(100)?
+        .checked_add(cents)
+}
+
 fn describe_denominations(denominations: &Denominations<'_>) -> String {
     let list = denominations.available_list.as_deref().unwrap_or_default();
     let is_open = denominations.kind.as_deref() != Some("fixed");
@@ -138,5 +172,8 @@ mod tests {
             "USD 4.99 – 149 · 2 plans"
         );
         assert_eq!(readable("odd"), "odd");
+        assert_eq!(lowest(None, Some(&plans)), 499);
+        assert_eq!((hundredths("5"), hundredths("1.5")), (Some(500), Some(150)));
+        assert_eq!((hundredths("x"), hundredths("")), (None, None));
     }
 }

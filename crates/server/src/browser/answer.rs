@@ -3,7 +3,7 @@
 use askama::Template;
 use bytes::Bytes;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Response, StatusCode};
@@ -82,14 +82,6 @@ pub(super) fn plain(status: StatusCode, words: &'static str) -> Page {
         NO_STORE,
         words,
     )
-}
-
-/// Returns a redirect.
-pub(super) fn redirect(to: &'static str) -> Page {
-    let mut page = plain(StatusCode::FOUND, "");
-    page.headers_mut()
-        .insert(LOCATION, HeaderValue::from_static(to));
-    page
 }
 
 /// Returns an asset.

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use vitrine_model::assortment::{Assortment, AssortmentTable, ListedProduct, View};
+use vitrine_model::assortment::{Assortment, AssortmentTable, ListedProduct, RunDiscounts, View};
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
-use vitrine_model::snapshot::{BitSet256, Snapshot};
+use vitrine_model::money::Discount;
+use vitrine_model::snapshot::{BitSet256, ProductView, Snapshot};
 
 use super::amounts::grouped;
 use super::answer::Problem;
 use super::query::Query;
+use super::table::percent;
 
 /// Maximum number of names that the grid suggests.
 const MAX_NAMES: usize = 200;
@@ -27,8 +29,28 @@ pub(super) struct Seen {
 /// Discount of a product, in full.
 pub(super) struct DiscountView {
     pub(super) exact: String,
+    pub(super) percent: String,
     /// True if it is the assortment's, not the product's.
     pub(super) is_own: bool,
+}
+
+impl DiscountView {
+    /// Returns the view of a product's own discount, as it was loaded.
+    pub(super) fn listed(discount: Discount) -> Self {
+        Self {
+            exact: discount.to_string(),
+            percent: percent(discount),
+            is_own: false,
+        }
+    }
+
+    /// Returns the view of an assortment's discount for a product; without one, of the product's.
+    pub(super) fn of(own: Option<Discount>, listed: Option<Discount>) -> Option<Self> {
+        Some(Self {
+            is_own: own.is_some(),
+            ..Self::listed(own.or(listed)?)
+        })
+    }
 }
 
 impl Seen {
@@ -62,15 +84,23 @@ impl Seen {
         self.view.members(&self.snapshot)
     }
 
+    /// Returns a reader of its own discounts.
+    pub(super) fn own_discounts(&self) -> RunDiscounts<'_> {
+        self.view.discounts(&self.snapshot)
+    }
+
+    /// Returns a product with its own discount, if the assortment shows it.
+    pub(super) fn product(
+        &self,
+        code: &ProductCode,
+    ) -> Option<(ProductView<'_>, Option<Discount>)> {
+        self.view.product(&self.snapshot, code)
+    }
+
     /// Returns the discount that is shown for a product.
     pub(super) fn discount(&self, code: &str) -> Option<DiscountView> {
-        let code: ProductCode = code.parse().ok()?;
-        let (product, own) = self.view.product(&self.snapshot, &code)?;
-        let exact = own.or_else(|| Some(product.discount()?.exact.shown()))?;
-        Some(DiscountView {
-            exact: exact.to_string(),
-            is_own: own.is_some(),
-        })
+        let (product, own) = self.product(&code.parse().ok()?)?;
+        DiscountView::of(own, product.discount().map(|placed| placed.exact.shown()))
     }
 }
 
@@ -97,7 +127,7 @@ pub(super) struct Showing {
 /// An assortment that shows a product.
 pub(super) struct ShowingAssortment {
     pub(super) name: String,
-    /// URL of the grid as the assortment sees it.
+    /// URL of the products as the assortment sees them.
     pub(super) address: String,
     pub(super) discount: Option<DiscountView>,
 }
@@ -136,14 +166,10 @@ impl Showing {
 
 fn listed_view(product: &ListedProduct<'_>, assortment: &Assortment) -> ShowingAssortment {
     let own = product.own_discount(assortment.rules());
-    let discount = own.or(product.list_discount());
     ShowingAssortment {
         name: assortment.name().to_owned(),
         address: Query::of_assortment(assortment.name()).address(),
-        discount: discount.map(|exact| DiscountView {
-            exact: exact.to_string(),
-            is_own: own.is_some(),
-        }),
+        discount: DiscountView::of(own, product.list_discount()),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Cards of up to 256 neighbouring products, with their filter values. Like snapshots, indexes share unchanged blocks.
 
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use memchr::memmem::Finder;
@@ -30,7 +29,8 @@ impl CardBlock {
         let mut values: BTreeMap<Value, BitSet256> = BTreeMap::new();
         let mut cards = Vec::new();
         for (place, (code, bytes)) in block.products().enumerate() {
-            let card = Card::read(code, bytes, &mut number);
+            let discount = block.discount(place).map(|placed| placed.exact.shown());
+            let card = Card::read(code, bytes, discount, &mut number);
             for value in &card.values {
                 values.entry(*value).or_default().insert(place);
             }
@@ -69,9 +69,11 @@ impl CardBlock {
         found
     }
 
-    /// Returns the index of the first card with a code of at least `code`.
-    pub(super) fn first_not_below(&self, code: &str) -> usize {
-        self.cards
-            .partition_point(|card| <Box<str> as Borrow<str>>::borrow(&card.code) < code)
+    /// Returns the name of a card in lower case.
+    pub(super) fn lower_name(&self, place: usize) -> &str {
+        let end = |place: usize| self.ends.get(place).copied().unwrap_or_default();
+        let start = place.checked_sub(1).map_or(0, end);
+        let text = self.searched.get(start..end(place)).unwrap_or_default();
+        text.split_once('\n').map_or(text, |(name, _)| name)
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use vitrine_ingest::load::json::Node;
+use vitrine_model::money::Discount;
 
 use super::Picture;
 use super::amounts::{self, Denominations, Plan};
@@ -21,12 +22,16 @@ pub(super) struct Card {
     /// First countries, and the number of others.
     pub(super) countries: Box<str>,
     pub(super) colour: Option<Colour>,
+    /// Lowest amount, in hundredths; zero without amounts.
+    pub(super) lowest_amount: u64,
+    /// Discount, exact; none if it isn't known.
+    pub(super) discount: Option<Discount>,
     /// Filter values, ascending.
     pub(super) values: Box<[Value]>,
 }
 
 /// Maximum number of countries that a card names.
-const MAX_COUNTRIES: usize = 5;
+const MAX_COUNTRIES: usize = 3;
 
 #[derive(Debug, Default, Deserialize)]
 struct Parsed<'a> {
@@ -115,10 +120,11 @@ fn colour_of(detail: &Detail<'_>) -> Option<Colour> {
 }
 
 impl Card {
-    /// Returns the card of a served product; `number` returns the filter value of a name.
+    /// Returns the card of a served product with its exact discount; `number` returns the filter value of a name.
     pub(super) fn read(
         code: &str,
         bytes: &[u8],
+        discount: Option<Discount>,
         number: &mut impl FnMut(Group, &str) -> Value,
     ) -> Self {
         let (parsed, detail) = Parsed::read(bytes);
@@ -135,15 +141,32 @@ impl Card {
         values.sort_unstable();
         values.dedup();
         let plans = detail.subscription_plans.as_deref();
-        let amounts = amounts::in_words(&parsed.currency, detail.denominations.as_ref(), plans);
+        let denominations = detail.denominations.as_ref();
+        let amounts = amounts::in_words(&parsed.currency, denominations, plans);
         Self {
             name: parsed.name.as_ref().into(),
             code: code.into(),
             amounts: amounts.into(),
             countries: abbreviated(&parsed.countries_redeemable_in).into(),
             colour: colour_of(&detail),
+            lowest_amount: amounts::lowest(denominations, plans),
+            discount,
             values: values.into(),
         }
+    }
+}
+
+impl Card {
+    /// Returns the amounts without their currency.
+    pub(super) fn bare_amounts(&self, currency: &str) -> &str {
+        let bare = self.amounts.strip_prefix(currency);
+        bare.unwrap_or(&self.amounts).trim_start()
+    }
+
+    /// Returns the number of its values of a group.
+    pub(super) fn count(&self, group: Group) -> usize {
+        let values = self.values.iter();
+        values.filter(|value| value.group() == group).count()
     }
 }
 

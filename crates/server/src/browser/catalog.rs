@@ -1,25 +1,23 @@
-//! Page of the grid: cards, search, and filters with counts.
+//! Page of the products: the table or cards, search, and filters with counts.
 
 use std::borrow::Cow;
 
 use askama::Template;
 use http::StatusCode;
-use vitrine_model::hexadecimal::Hexadecimal;
-use vitrine_model::query::Cursor;
+use jiff::Timestamp;
 
 use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
-use super::assortments::{self, DiscountView, Seen};
-use super::card::Card;
-use super::group::{Group, LIVE, YES};
+use super::assortments::{self, Seen};
+use super::column::{Column, Look};
+use super::group::Group;
 use super::index::Index;
-use super::placeholder::Colour;
+use super::order::Context;
+use super::paging::{PAGE, Pager, page_of};
 use super::query::Query;
-use super::selection::{PageRange, Selection};
-
-/// Number of products on a page: a multiple of 2, 3, 4 and 6, the widths of rows.
-const PAGE: usize = 48;
+use super::selection::Selection;
+use super::table::{HeadView, OrderLink, RowView, Rows, heads, orders};
 
 /// Number of values of a group that are always visible; the others are in a disclosure.
 const MAX_OPEN: usize = 8;
@@ -35,18 +33,47 @@ struct CatalogPage<'a> {
     names: Vec<&'a str>,
     groups: Vec<GroupView<'a>>,
     picked: Vec<PickedView>,
-    /// Number of products in the catalog, or of those selected and shown.
+    /// Number of products in the catalog, or of those selected, and those shown.
     total: String,
     shown: Option<(String, String)>,
-    cards: Vec<CardView<'a>>,
-    previous: Option<String>,
-    next: Option<String>,
+    columns: Vec<Column>,
+    heads: Vec<HeadView>,
+    orders: Vec<OrderLink>,
+    rows: Vec<RowView<'a>>,
+    pager: Pager,
 }
 
 impl CatalogPage<'_> {
     /// Returns true if there is any value to filter by.
     fn has_filters(&self) -> bool {
         self.groups.iter().any(|group| !group.open.is_empty())
+    }
+
+    fn is_table(&self) -> bool {
+        self.query.look == Look::Table
+    }
+
+    /// Returns the URL of the products with another look.
+    fn looking(&self, look: Look) -> String {
+        self.query.looking(look).address()
+    }
+
+    /// Returns the parameters that the form of filters keeps.
+    fn kept_by_filters(&self) -> Vec<(&'static str, String)> {
+        let groups = Group::ALL.map(Group::parameter);
+        self.query.kept(&[&["q", "as"][..], &groups].concat())
+    }
+
+    /// Returns the name of the present order.
+    fn order(&self) -> &str {
+        let mut orders = self.orders.iter();
+        let current = orders.find(|order| order.is_current);
+        current.map_or("", |order| order.label.as_str())
+    }
+
+    /// Returns true if a card or its amounts would repeat the currency.
+    fn has_currency(&self) -> bool {
+        self.columns.contains(&Column::Currency)
     }
 }
 
@@ -73,35 +100,13 @@ struct PickedView {
     without: String,
 }
 
-/// A card, with its numbers formatted.
-struct CardView<'a> {
-    card: &'a Card,
-    is_live: bool,
-    state: Cow<'a, str>,
-    payout_type: Cow<'a, str>,
-    is_orderable: bool,
-    /// Discount of the assortment as which the catalog is shown.
-    discount: Option<DiscountView>,
-}
-
-impl CardView<'_> {
-    fn colour(&self) -> Option<String> {
-        self.card.colour.map(hexadecimal)
-    }
-}
-
 impl ValueView<'_> {
     fn grouped(&self) -> String {
         grouped(&self.count.to_string())
     }
 }
 
-/// Formats a colour for SVG.
-fn hexadecimal(colour: Colour) -> String {
-    format!("#{}", Hexadecimal(&colour))
-}
-
-/// Renders the page of the grid for a query.
+/// Renders the page of the products for a query.
 pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     let query = Query::parse(query)?;
     let snapshot = browser.app.live.snapshot();
@@ -112,11 +117,32 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     let seen = query.assortment.as_deref();
     let seen = seen.map(|name| Seen::of(table, name, &snapshot));
     let seen = seen.transpose()?;
+    let feed = browser.app.live.feed();
+    let journal = feed.as_ref().and_then(|feed| feed.journal.as_deref());
     let selection = index.select(&query, seen.as_ref());
-    let stretch = selection.page(&index, &query.cursor, PAGE);
-    let cards = selection.cards(&index, stretch);
-    let (previous, next) = neighbours(&query, &selection, stretch, &cards);
-    let number = |number: usize| grouped(&number.to_string());
+    let context = Context {
+        seen: seen.as_ref(),
+        journal,
+    };
+    let order = index.order(query.sort, context);
+    let order = order.as_deref();
+    let rank = |text: &str| selection.rank_of(&index, order, query.sort, text);
+    let (number, target) = page_of(&query, selection.len(), rank);
+    let range = selection.page(number, PAGE);
+    let maker = Rows {
+        index: &index,
+        seen: seen.as_ref(),
+        journal,
+        now: Timestamp::now(),
+    };
+    let ids = selection.ids(order, range);
+    let cards = ids.iter().filter_map(|id| index.card(*id));
+    let row = |(place, card)| RowView {
+        is_target: target == Some(place),
+        ..maker.row(card, &query)
+    };
+    let rows: Vec<RowView<'_>> = cards.enumerate().map(row).collect();
+    let count = |number: usize| grouped(&number.to_string());
     let page = CatalogPage {
         assets: ASSETS,
         here: "catalog",
@@ -127,37 +153,15 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
             .map(|group| group_view(group, &index, &selection, &query))
             .into(),
         picked: picked(&query),
-        total: number(selection.len()),
-        shown: (!cards.is_empty()).then(|| (number(stretch.start + 1), number(stretch.end))),
-        cards: cards
-            .into_iter()
-            .map(|card| card_view(card, &index, seen.as_ref()))
-            .collect(),
-        previous,
-        next,
+        total: count(selection.len()),
+        shown: (!rows.is_empty()).then(|| (count(range.start + 1), count(range.end))),
+        columns: query.columns.shown(),
+        heads: heads(&query),
+        orders: orders(&query),
+        rows,
+        pager: Pager::of(&query, number, selection.len()),
     };
     answer::html(StatusCode::OK, &page)
-}
-
-/// Returns the URLs of the previous and next page.
-fn neighbours(
-    query: &Query,
-    selection: &Selection,
-    stretch: PageRange,
-    cards: &[&Card],
-) -> (Option<String>, Option<String>) {
-    let at = |card: Option<&&Card>, cursor: fn(_) -> Cursor| {
-        let code = card?.code.parse().ok()?;
-        Some(query.at(cursor(code)).address())
-    };
-    let previous = at(cards.first(), Cursor::Before).filter(|_| stretch.start > 0);
-    let next = at(cards.last(), Cursor::After).filter(|_| stretch.end < selection.len());
-    // A cursor beyond the first or last product gives an empty page, from which a link leads to the first.
-    let is_lost = cards.is_empty() && selection.len() > 0;
-    (
-        previous.or_else(|| is_lost.then(|| query.first_page().address())),
-        next,
-    )
 }
 
 fn group_view<'a>(
@@ -231,21 +235,4 @@ fn picked(query: &Query) -> Vec<PickedView> {
         }
     }
     all
-}
-
-fn card_view<'a>(card: &'a Card, index: &'a Index, seen: Option<&Seen>) -> CardView<'a> {
-    let value = |group: Group| {
-        let mut values = card.values.iter().copied();
-        values
-            .find(|value| value.group() == group)
-            .map_or("", |value| index.values.name(value))
-    };
-    CardView {
-        card,
-        is_live: value(Group::State) == LIVE,
-        state: Group::State.shown(value(Group::State)),
-        payout_type: Group::PayoutType.shown(value(Group::PayoutType)),
-        is_orderable: value(Group::Orderable) == YES,
-        discount: seen.and_then(|seen| seen.discount(&card.code)),
-    }
 }

@@ -2,8 +2,10 @@
 
 use vitrine_ingest::load::difference::FieldChange;
 use vitrine_ingest::load::json::Node;
+use vitrine_model::money::Discount;
 
 use super::fields::{label, plain};
+use super::table::percent;
 
 /// A field that differs.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +32,11 @@ pub(super) fn view(change: &FieldChange) -> ChangeView {
             new.as_deref().map(format_value),
         ),
     };
+    let is_discount = change.pointer == "/discount_multiplier";
+    let [old, new] = [old, new].map(|value| match is_discount {
+        true => value.map(discount),
+        false => value,
+    });
     let is_part = change.old.is_some() && change.new.is_some() && (old.is_none() || new.is_none());
     ChangeView {
         place: words.collect::<Vec<_>>().join(" › "),
@@ -37,6 +44,14 @@ pub(super) fn view(change: &FieldChange) -> ChangeView {
         is_part,
         old,
         new,
+    }
+}
+
+/// Formats a discount, also as a percentage.
+fn discount(exact: String) -> String {
+    match Discount::exact(&exact) {
+        Ok(discount) => format!("{} ({exact})", percent(discount)),
+        Err(_) => exact,
     }
 }
 

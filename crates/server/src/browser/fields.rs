@@ -40,10 +40,14 @@ pub(super) enum Value {
     List(Vec<String>),
 }
 
-/// Returns the sections of a product, without its texts.
-pub(super) fn sections(product: &Node<'_>) -> Vec<Section> {
+/// Returns the sections of a product, without its texts and without the fields of these names.
+pub(super) fn sections(product: &Node<'_>, but: &[&str]) -> Vec<Section> {
     let mut sections = Vec::new();
     add(product, "Product", &mut sections);
+    let others = but.iter().map(|key| label(key)).collect::<Vec<_>>();
+    if let Some(first) = sections.first_mut() {
+        first.rows.retain(|row| !others.contains(&row.label));
+    }
     sections.retain(|section| !section.rows.is_empty() || !section.tables.is_empty());
     sections
 }
@@ -86,6 +90,7 @@ pub(super) fn label(key: &str) -> String {
 fn word(word: &str) -> Cow<'_, str> {
     match word {
         "url" => "address".into(),
+        "md" => "text".into(),
         "color" => "colour".into(),
         other => other.into(),
     }
@@ -156,7 +161,7 @@ mod tests {
             "primary_color":"#3A7D44","countries_redeemable_in":["SE","NO"],"later":{"deep":{"x":"y"},"content_resources":{"locale":"z"}},
             "plans":[{"a":"1"},{"b":2}]}"##,
         );
-        let sections = sections(&node);
+        let sections = sections(&node, &["ok"]);
         let titles: Vec<&str> = sections
             .iter()
             .map(|section| section.title.as_str())
@@ -180,6 +185,7 @@ mod tests {
             find("Countries redeemable in"),
             &Value::List(vec!["SE".to_owned(), "NO".to_owned()])
         );
+        assert!(sections[0].rows.iter().all(|row| row.label != "Ok"));
         assert_eq!(sections[0].tables[0].rows, [["1", ""], ["", "2"]]);
     }
 }

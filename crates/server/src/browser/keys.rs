@@ -1,15 +1,27 @@
-//! Page of all keys: labels, status, assortments and last use. It has neither secrets nor their hashes.
+//! Page of all keys: labels, status, assortments, last use, and requests by day. It has neither secrets nor their hashes.
+
+use std::collections::HashMap;
 
 use askama::Template;
 use http::StatusCode;
-use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::{Span, Timestamp};
 use vitrine_model::assortment::AssortmentTable;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyStatus};
+use vitrine_store::record::KeyDay;
 
 use super::Browser;
+use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::query::Query;
-use super::revisions::minute;
+use super::times::{date, minute};
+
+/// Number of days of the charts, today included.
+const DAYS: usize = 30;
+
+/// Height of the charts, and width of a day in them, in units of their own.
+const HEIGHT: u64 = 20;
+const WIDTH: usize = 4;
 
 #[derive(Template)]
 #[template(path = "browser/keys.html")]
@@ -22,7 +34,7 @@ struct KeysPage {
 struct KeyView {
     prefix: String,
     label: String,
-    /// Word and badge class.
+    /// Word, and badge class; active keys have none.
     status: (&'static str, &'static str),
     kind: &'static str,
     quota: Option<String>,
@@ -36,6 +48,52 @@ struct KeyView {
     expires: Option<String>,
     revoked: Option<String>,
     last_used: Option<String>,
+    usage: Usage,
+}
+
+/// Requests of a key by day.
+struct Usage {
+    total: String,
+    /// Words for who doesn't see the chart.
+    label: String,
+    /// Place and height of the bar of each day with requests.
+    bars: Vec<(usize, u64)>,
+}
+
+impl Usage {
+    /// Returns the requests of these days, the last of which is `today`.
+    fn of(days: &[&KeyDay], today: Date) -> Self {
+        let most = days.iter().max_by_key(|day| day.counts.requests);
+        let total = days.iter().map(|day| day.counts.requests).sum::<u64>();
+        let total = grouped(&total.to_string());
+        let label = match most {
+            Some(most) => format!(
+                "{total} requests in {DAYS} days, the most, {}, on {}",
+                grouped(&most.counts.requests.to_string()),
+                most.day
+            ),
+            None => format!("no requests in {DAYS} days"),
+        };
+        let most = most.map_or(1, |most| most.counts.requests.max(1));
+        let bar = |day: &&KeyDay| {
+            let ago = today
+                .since(day.day)
+                .map_or(-1, |span| i64::from(span.get_days()));
+            let place = usize::try_from(ago)
+                .ok()
+                .and_then(|ago| (DAYS - 1).checked_sub(ago))?;
+            // A day with any requests is seen.
+            let height =
+                (u128::from(day.counts.requests) * u128::from(HEIGHT)).div_ceil(most.into());
+            let height = u64::try_from(height).ok().filter(|height| *height > 0)?;
+            Some((place * WIDTH, height))
+        };
+        Self {
+            label,
+            bars: days.iter().filter_map(bar).collect(),
+            total,
+        }
+    }
 }
 
 /// Renders the page of all keys.
@@ -43,6 +101,18 @@ pub(super) fn page(browser: &Browser) -> Shown {
     let keys = browser.store.keys();
     let mut keys = keys.map_err(|error| Problem::store_away(&error))?;
     let now = Timestamp::now();
+    let today = date(now);
+    let since = today.saturating_sub(Span::new().days(DAYS as i64 - 1));
+    let days = browser.store.key_days(since);
+    let days = days.map_err(|error| Problem::store_away(&error))?;
+    let mut by_key: HashMap<&str, Vec<&KeyDay>> = HashMap::new();
+    for day in &days {
+        by_key.entry(&day.prefix).or_default().push(day);
+    }
+    let usage = |key: &KeyRecord| {
+        let days = by_key.get(key.prefix.as_str());
+        Usage::of(days.map_or(&[], Vec::as_slice), today)
+    };
     // Active ones first, the newest first.
     keys.sort_by_key(|key| (!key.is_active(now), std::cmp::Reverse(key.created_at)));
     let live = browser.app.live.keys();
@@ -51,20 +121,20 @@ pub(super) fn page(browser: &Browser) -> Shown {
         here: "keys",
         keys: keys
             .iter()
-            .map(|key| view(key, live.assortments(), now))
+            .map(|key| view(key, live.assortments(), now, usage(key)))
             .collect(),
     };
     answer::html(StatusCode::OK, &page)
 }
 
-fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp) -> KeyView {
+fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp, usage: Usage) -> KeyView {
     let assortment = key.assortment.as_deref();
     let time = |moment: &Option<Timestamp>| moment.as_ref().map(minute);
     KeyView {
         prefix: key.prefix.clone(),
         label: key.label.clone(),
         status: match key.status(now) {
-            KeyStatus::Active => ("Active", "good"),
+            KeyStatus::Active => ("Active", ""),
             KeyStatus::Rotated => ("Rotated", "caution"),
             KeyStatus::Expired => ("Expired", "bad"),
             KeyStatus::Revoked => ("Revoked", "bad"),
@@ -85,5 +155,36 @@ fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp) -> KeyView {
         expires: time(&key.expires_at),
         revoked: time(&key.revoked_at),
         last_used: time(&key.last_used_at),
+        usage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vitrine_model::key::KeyRequests;
+
+    use super::*;
+
+    #[test]
+    fn bars_of_days_stand_in_their_places() {
+        let day = |day: i8, requests: u64| KeyDay {
+            day: jiff::civil::date(2026, 11, day),
+            prefix: String::new(),
+            counts: KeyRequests {
+                requests,
+                charged: 0,
+            },
+        };
+        let days = [day(26, 1_000), day(25, 1), day(24, 0), day(1, 500)];
+        let usage = Usage::of(
+            &days.iter().collect::<Vec<_>>(),
+            jiff::civil::date(2026, 11, 26),
+        );
+        assert_eq!(usage.bars, [(116, 20), (112, 1), (16, 10)]);
+        assert_eq!(usage.total, "1,501");
+        let label = "1,501 requests in 30 days, the most, 1,000, on 2026-11-26";
+        assert_eq!(usage.label, label);
+        let none = Usage::of(&[], jiff::civil::date(2026, 11, 26));
+        assert!(none.bars.is_empty() && none.label.starts_with("no requests"));
     }
 }

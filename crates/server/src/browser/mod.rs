@@ -5,27 +5,35 @@
 //! Products are untrusted: templates escape them, texts come from the sanitiser, pictures through this server.
 //!
 //! - `hosts`: allowed host names, against DNS rebinding
-//! - `query`: query of the grid; `group`: groups of filter values
+//! - `query`: query of the products; `group`: groups of filter values; `column`: columns of the table, and sorting
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product
-//! - `index`, `block`, `card`, `values`, `amounts`: data of the grid, in memory; `selection`: results of a query
-//! - `catalog`, `product`, `revisions`, `keys`, `webhooks`: pages; `past`: history of a product
+//! - `index`, `block`, `card`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
+//!   all products, sorted; `paging`: pages; `table`: rows
+//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `webhooks`, `audit`: pages; `past`: history of a product; `differences`: between revisions
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
 //! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
-//! - `answer`: responses
+//! - `times`: times for people; `answer`: responses
 
 mod amounts;
 mod answer;
 mod assortments;
+mod audit;
 mod block;
 mod card;
 mod catalog;
 mod changes;
+mod column;
+mod differences;
 mod fields;
 mod group;
+mod home;
 mod hosts;
 mod images;
 mod index;
 mod keys;
+mod order;
+mod overrides;
+mod paging;
 mod past;
 mod pictures;
 mod placeholder;
@@ -35,6 +43,8 @@ mod query;
 mod revisions;
 mod selection;
 mod sniff;
+mod table;
+mod times;
 mod values;
 mod webhooks;
 
@@ -111,6 +121,9 @@ enum Route {
     Picture(ProductCode, Picture),
     Revisions,
     Revision(u64),
+    Comparison,
+    Overrides,
+    Audit,
     Keys,
     Endpoints,
     Endpoint(String),
@@ -144,7 +157,7 @@ impl Browser {
         path == "/"
             || matches!(
                 first,
-                "catalog" | "revisions" | "keys" | "webhooks" | "assets"
+                "catalog" | "revisions" | "overrides" | "keys" | "webhooks" | "audit" | "assets"
             )
     }
 
@@ -182,11 +195,14 @@ impl Browser {
 
     fn shown(&self, route: Route, query: Option<&str>) -> Shown {
         match route {
-            Route::Home => query::nothing(query).map(|()| answer::redirect("/catalog")),
+            Route::Home => query::nothing(query).and_then(|()| home::page(self)),
             Route::Catalog => catalog::page(self, query),
-            Route::Product(code) => query::nothing(query).and_then(|()| product::page(self, &code)),
+            Route::Product(code) => product::page(self, &code, query),
             Route::Revisions => revisions::list(self, query),
+            Route::Comparison => revisions::compare(self, query),
             Route::Revision(number) => revisions::one(self, number, query),
+            Route::Overrides => query::nothing(query).and_then(|()| overrides::page(self)),
+            Route::Audit => audit::page(self, query),
             Route::Keys => query::nothing(query).and_then(|()| keys::page(self)),
             Route::Endpoints => query::nothing(query).and_then(|()| webhooks::list(self)),
             Route::Endpoint(id) => query::nothing(query).and_then(|()| webhooks::one(self, &id)),
@@ -224,7 +240,10 @@ fn route(path: &str) -> Option<Route> {
         ["catalog", code, "image"] => Some(Route::Picture(product_code(code)?, Picture::Card)),
         ["catalog", code, "icon"] => Some(Route::Picture(product_code(code)?, Picture::Icon)),
         ["revisions"] => Some(Route::Revisions),
+        ["revisions", "compare"] => Some(Route::Comparison),
         ["revisions", number] => number.parse().ok().map(Route::Revision),
+        ["overrides"] => Some(Route::Overrides),
+        ["audit"] => Some(Route::Audit),
         ["keys"] => Some(Route::Keys),
         ["webhooks"] => Some(Route::Endpoints),
         ["webhooks", id] => Some(Route::Endpoint((*id).to_owned())),
@@ -243,6 +262,8 @@ mod tests {
             "/catalog",
             "/catalog/A/image",
             "/revisions/1",
+            "/overrides",
+            "/audit",
             "/keys",
             "/webhooks/wh_1",
             "/assets/x",

@@ -1,4 +1,5 @@
-//! Page of a product: fields, texts as partners get them, the assortments that show it, JSON, history.
+//! Page of a product: what matters first, fields, texts as partners get them, the assortments that show it, what the API answers in
+//! each version, and history. `as` shows it as an assortment sees it, `version` chooses the JSON.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,19 +12,37 @@ use vitrine_ingest::overrides::{self, Override};
 use vitrine_ingest::view::parse_content;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextName;
+use vitrine_model::money::Discount;
 use vitrine_model::snapshot::{ProductView, Snapshot};
+use vitrine_model::version::ApiVersion;
 use vitrine_store::record::Moment;
 
 use super::answer::{self, ASSETS, Problem, Shown};
-use super::assortments::Showing;
+use super::assortments::{DiscountView, Seen, Showing, names};
+use super::card::Card;
 use super::fields::{self, Section, Value, is_address};
 use super::group::{Group, LIVE};
-use super::past::{self, Event};
+use super::past::{self, Event, word_badge};
 use super::pretty::pretty;
-use super::revisions::{minute, word_badge};
+use super::query::{pairs, refused, repeated, unknown};
+use super::times::minute;
+use super::values::Values;
 use super::{Browser, pictures};
 use crate::error_chain::ErrorChain;
-use crate::http::discounts::{Discounts, spliced};
+use crate::http::discounts::spliced;
+use crate::http::request::query::encoded;
+use crate::http::versions::Version;
+
+/// Fields that the head of the page shows.
+const IN_HEAD: [&str; 7] = [
+    "name",
+    "code",
+    "state",
+    "is_orderable",
+    "payout_type",
+    "discount_multiplier",
+    "countries_redeemable_in",
+];
 
 #[derive(Template)]
 #[template(path = "browser/product.html")]
@@ -31,6 +50,12 @@ struct ProductPage<'a> {
     assets: &'static str,
     here: &'static str,
     code: &'a str,
+    /// Names of assortments to choose from.
+    names: Vec<&'a str>,
+    /// Name of the assortment as which the product is shown.
+    assortment: Option<&'a str>,
+    /// False if that assortment doesn't show it; all below is as everyone else sees it.
+    is_shown: bool,
     /// None if the product isn't live.
     live: Option<LiveView>,
     overrides: Vec<OverrideView>,
@@ -55,13 +80,24 @@ struct LiveView {
     state: String,
     payout_type: String,
     is_orderable: bool,
+    amounts: String,
+    discount: Option<DiscountView>,
+    countries: Vec<String>,
     colour: Option<String>,
     sections: Vec<Section>,
     locale: Option<String>,
     texts: Vec<TextView>,
     /// None if there are no assortments.
-    assortments: Option<Showing>,
+    showing: Option<Showing>,
+    versions: Vec<VersionLink>,
     json: String,
+}
+
+/// Link to what the API answers in a version.
+struct VersionLink {
+    date: &'static str,
+    address: String,
+    is_current: bool,
 }
 
 /// A text of a product.
@@ -73,17 +109,76 @@ struct TextView {
     address: Option<String>,
 }
 
+/// Query of a product's page.
+#[derive(Default)]
+struct ProductQuery {
+    assortment: Option<String>,
+    version: Option<ApiVersion>,
+}
+
+impl ProductQuery {
+    fn parse(query: Option<&str>) -> Result<Self, Problem> {
+        let mut parsed = Self::default();
+        let mut given = Vec::new();
+        for (name, value) in pairs(query)? {
+            if given.contains(&name) {
+                return Err(repeated(&name));
+            }
+            match name.as_str() {
+                "as" => {
+                    let name = value.trim();
+                    parsed.assortment = (!name.is_empty()).then(|| name.to_owned());
+                }
+                "version" => {
+                    let why = "isn't the date of a served API version";
+                    let version = value.parse().map_err(|_| refused("version", why))?;
+                    parsed.version = Some(version);
+                }
+                _ => return Err(unknown(&name)),
+            }
+            given.push(name);
+        }
+        Ok(parsed)
+    }
+
+    fn version(&self) -> ApiVersion {
+        self.version.unwrap_or(ApiVersion::SERVED[0])
+    }
+
+    /// Returns the links to all versions of a product.
+    fn versions(&self, code: &ProductCode) -> Vec<VersionLink> {
+        let seen = self.assortment.as_deref();
+        let seen = seen.map(|name| format!("as={}&", encoded(name)));
+        let seen = seen.unwrap_or_default();
+        let link = |version: ApiVersion| VersionLink {
+            date: version.as_str(),
+            address: format!("/catalog/{code}?{seen}version={version}#json"),
+            is_current: version == self.version(),
+        };
+        ApiVersion::SERVED.map(link).into()
+    }
+}
+
 /// Renders the page of a product.
-pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
+pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -> Shown {
+    let query = ProductQuery::parse(query)?;
     let snapshot = browser.app.live.snapshot();
     let snapshot = snapshot.ok_or_else(Problem::no_catalog)?;
+    let keys = browser.app.live.keys();
+    let table = keys.assortments();
+    let seen = query.assortment.as_deref();
+    let seen = seen.map(|name| Seen::of(table, name, &snapshot));
+    let seen = seen.transpose()?;
+    let shown = seen.as_ref().and_then(|seen| seen.product(code));
+    let is_shown = seen.is_none() || shown.is_some();
+    let own = shown.and_then(|(_, own)| own);
     let live = snapshot
         .product(code)
-        .map(|product| live(browser, &snapshot, code, product));
+        .map(|product| live(browser, &snapshot, (code, product), own, &query));
     let events = match past::events(&*browser.store, code) {
         Ok(events) => Some(events),
         Err(error) => {
-            note(&error);
+            note(error.as_ref());
             None
         }
     };
@@ -94,7 +189,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
         let title = format!("Product {code} not found");
         return Err(Problem::not_found(
             &title,
-            "Codes are case-sensitive. Search the catalog for a part of the code.",
+            "Codes are case-sensitive. Search the products for a part of the code.",
         ));
     }
     let status = match live {
@@ -105,6 +200,9 @@ pub(super) fn page(browser: &Browser, code: &ProductCode) -> Shown {
         assets: ASSETS,
         here: "catalog",
         code: code.as_str(),
+        names: names(table),
+        assortment: query.assortment.as_deref(),
+        is_shown,
         live,
         overrides,
         events,
@@ -141,17 +239,23 @@ impl OverrideView {
     }
 }
 
+/// Returns the product as the API answers it in a version.
+fn answered(product: ProductView<'_>, own: Option<Discount>, version: ApiVersion) -> Cow<'_, [u8]> {
+    let discounts = Version::from(version).discounts;
+    match discounts.replacement(product, own) {
+        Some(discount) => spliced(product.bytes(), &discount).into(),
+        None => Cow::Borrowed(product.bytes()),
+    }
+}
+
 fn live(
     browser: &Browser,
     snapshot: &Arc<Snapshot>,
-    code: &ProductCode,
-    product: ProductView<'_>,
+    (code, product): (&ProductCode, ProductView<'_>),
+    own: Option<Discount>,
+    query: &ProductQuery,
 ) -> LiveView {
-    let exact = Discounts::Exact.replacement(product, None);
-    let bytes = match exact {
-        Some(discount) => spliced(product.bytes(), &discount).into(),
-        None => Cow::Borrowed(product.bytes()),
-    };
+    let bytes = answered(product, own, ApiVersion::SERVED[0]);
     let text = String::from_utf8_lossy(&bytes);
     let (node, _) = Node::parse(&text);
     let member = |name: &str| {
@@ -168,19 +272,32 @@ fn live(
         .and_then(|assets| assets.member("primary_color"))
         .and_then(Node::text);
     let colour = colour.filter(|colour| super::placeholder::colour(colour).is_some());
+    let countries = match node.member("countries_redeemable_in") {
+        Some(Node::List(countries)) => countries.iter().map(fields::plain).collect(),
+        _ => Vec::new(),
+    };
+    let listed = product.discount().map(|placed| placed.exact.shown());
+    let mut values = Values::default();
+    let number = &mut |group, name: &str| values.number(group, name);
+    let card = Card::read(code.as_str(), product.bytes(), listed, number);
     let (locale, texts) = texts(browser, snapshot, product);
+    let json = answered(product, own, query.version());
     LiveView {
         name: member("name"),
         is_live: member("state") == LIVE,
         state: Group::State.shown(&member("state")).into_owned(),
         is_orderable: node.member("is_orderable") == Some(&Node::Bool(true)),
+        amounts: card.amounts.into(),
+        discount: DiscountView::of(own, listed),
+        countries,
         colour: colour.map(str::to_owned),
         payout_type: Group::PayoutType.shown(&payout_type).into_owned(),
-        sections: fields::sections(&node),
+        sections: fields::sections(&node, &IN_HEAD),
         locale,
         texts,
-        assortments: Showing::of(browser.app.live.keys().assortments(), snapshot, code),
-        json: pretty(&node),
+        showing: Showing::of(browser.app.live.keys().assortments(), snapshot, code),
+        versions: query.versions(code),
+        json: pretty(&Node::parse(&String::from_utf8_lossy(&json)).0),
     }
 }
 

@@ -3,15 +3,28 @@
 
 use std::fmt::Write as _;
 
-use vitrine_model::code::ProductCode;
-use vitrine_model::query::Cursor;
-
 use super::answer::Problem;
+use super::column::{Column, Columns, Look, Sort};
 use super::group::Group;
 use crate::http::request::query::{self, Undecodable, encoded};
 
-/// Maximum length of a search, in bytes.
+/// Maximum length of a search, and of a text to jump to, in bytes.
 const MAX_SEARCH_BYTES: usize = 200;
+
+/// Page of the products.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PageStart {
+    /// Number of the page, from 1.
+    Number(usize),
+    /// Beginning of a code or a name, depending on the order; the page with the first product that isn't before it.
+    From(String),
+}
+
+impl Default for PageStart {
+    fn default() -> Self {
+        Self::Number(1)
+    }
+}
 
 /// Query of the grid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,8 +35,10 @@ pub(super) struct Query {
     pub(super) search: String,
     /// Picked values of each group, in the order of [`Group::ALL`].
     picked: [Vec<String>; Group::ALL.len()],
-    /// Start of the page.
-    pub(super) cursor: Cursor,
+    pub(super) look: Look,
+    pub(super) columns: Columns,
+    pub(super) sort: Sort,
+    pub(super) start: PageStart,
 }
 
 impl Query {
@@ -31,6 +46,7 @@ impl Query {
     pub(super) fn parse(query: Option<&str>) -> Result<Self, Problem> {
         let mut parsed = Self::default();
         let mut seen = Vec::new();
+        let mut columns = Vec::new();
         for (name, value) in pairs(query)? {
             if let Some(group) = Group::of_parameter(&name) {
                 if value.is_empty() {
@@ -45,24 +61,62 @@ impl Query {
                 }
                 continue;
             }
+            if name == "column" {
+                let column = Column::of_name(&value);
+                let column = column.ok_or_else(|| refused("column", "isn't a column"))?;
+                columns.push(column);
+                continue;
+            }
             if seen.contains(&name) {
                 return Err(repeated(&name));
             }
-            match name.as_str() {
-                "q" if value.len() > MAX_SEARCH_BYTES => {
-                    return Err(refused("q", "is longer than 200 bytes; shorten it"));
-                }
-                "q" => value.trim().clone_into(&mut parsed.search),
-                "as" => {
-                    let name = value.trim();
-                    parsed.assortment = (!name.is_empty()).then(|| name.to_owned());
-                }
-                "after" | "before" => parsed.read_cursor(&name, &value)?,
-                _ => return Err(unknown(&name)),
-            }
+            parsed.read(&name, value)?;
             seen.push(name);
         }
+        if matches!(parsed.start, PageStart::From(_)) && !parsed.sort.has_jump() {
+            return Err(refused("from", "needs the order by code or name"));
+        }
+        parsed.columns = Columns::of(&columns);
         Ok(parsed)
+    }
+
+    /// Reads a parameter that is given once.
+    fn read(&mut self, name: &str, value: String) -> Result<(), Problem> {
+        if ["q", "from"].contains(&name) && value.len() > MAX_SEARCH_BYTES {
+            return Err(refused(name, "is longer than 200 bytes; shorten it"));
+        }
+        match name {
+            "q" => value.trim().clone_into(&mut self.search),
+            "as" => {
+                let name = value.trim();
+                self.assortment = (!name.is_empty()).then(|| name.to_owned());
+            }
+            "view" => {
+                self.look = match value.as_str() {
+                    "table" => Look::Table,
+                    "cards" => Look::Cards,
+                    _ => return Err(refused("view", "isn't `table` or `cards`")),
+                };
+            }
+            "sort" => {
+                let sort = Sort::parse(&value);
+                let why = "isn't a column; put `-` before its name to sort downwards";
+                self.sort = sort.ok_or_else(|| refused("sort", why))?;
+            }
+            "page" | "from" if self.start != PageStart::default() => {
+                let why = "and its counterpart exclude each other; use one";
+                return Err(refused(name, why));
+            }
+            "page" => {
+                let number = value.parse().ok().filter(|number| *number > 0);
+                let number = number.ok_or_else(|| refused("page", "isn't a number from 1 on"))?;
+                self.start = PageStart::Number(number);
+            }
+            "from" if value.trim().is_empty() => {}
+            "from" => self.start = PageStart::From(value.trim().to_owned()),
+            _ => return Err(unknown(name)),
+        }
+        Ok(())
     }
 
     /// Returns the query of all products of an assortment.
@@ -71,26 +125,6 @@ impl Query {
             assortment: Some(name.to_owned()),
             ..Self::default()
         }
-    }
-
-    fn read_cursor(&mut self, name: &str, value: &str) -> Result<(), Problem> {
-        let Ok(code) = value.parse::<ProductCode>() else {
-            return Err(refused(
-                name,
-                "isn't a product code; start from the first page",
-            ));
-        };
-        if self.cursor != Cursor::Start {
-            return Err(refused(
-                name,
-                "and its counterpart exclude each other; use one",
-            ));
-        }
-        self.cursor = match name {
-            "after" => Cursor::After(code),
-            _ => Cursor::Before(code),
-        };
-        Ok(())
     }
 
     /// Returns the picked values of a group.
@@ -116,15 +150,58 @@ impl Query {
 
     /// Returns the same query from the start.
     pub(super) fn first_page(&self) -> Self {
-        self.at(Cursor::Start)
+        self.at(1)
     }
 
-    /// Returns the same query from a cursor.
-    pub(super) fn at(&self, cursor: Cursor) -> Self {
+    /// Returns the page of this number of the same query.
+    pub(super) fn at(&self, page: usize) -> Self {
         Self {
-            cursor,
+            start: PageStart::Number(page),
             ..self.clone()
         }
+    }
+
+    /// Returns the query in another order, from the start.
+    pub(super) fn sorted(&self, sort: Sort) -> Self {
+        Self {
+            sort,
+            ..self.first_page()
+        }
+    }
+
+    /// Returns the query with another look.
+    pub(super) fn looking(&self, look: Look) -> Self {
+        Self {
+            look,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the query of everything that has the same look, columns and order.
+    pub(super) fn cleared(&self) -> Self {
+        Self {
+            look: self.look,
+            columns: self.columns.clone(),
+            sort: self.sort,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the query whose selection this one's is: look, order and page don't count.
+    pub(super) fn selecting(&self) -> Self {
+        Self {
+            look: Look::default(),
+            columns: Columns::default(),
+            sort: Sort::default(),
+            ..self.first_page()
+        }
+    }
+
+    /// Returns the query with another value, from the start.
+    pub(super) fn picking(&self, group: Group, value: &str) -> Self {
+        let mut more = self.first_page();
+        more.picked[group as usize].push(value.to_owned());
+        more
     }
 
     /// Returns the query without one value, from the start.
@@ -157,31 +234,49 @@ impl Query {
         }
     }
 
+    /// Returns the parameters, without those that say the usual.
+    pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
+        let mut all = Vec::new();
+        all.extend(self.assortment.clone().map(|name| ("as", name)));
+        if !self.search.is_empty() {
+            all.push(("q", self.search.clone()));
+        }
+        for group in Group::ALL {
+            let picked = self.picked(group).iter();
+            all.extend(picked.map(|value| (group.parameter(), value.clone())));
+        }
+        if self.look == Look::Cards {
+            all.push(("view", "cards".to_owned()));
+        }
+        let columns = self.columns.chosen().iter();
+        all.extend(columns.map(|column| ("column", column.name().to_owned())));
+        if self.sort != Sort::default() {
+            all.push(("sort", self.sort.text()));
+        }
+        match &self.start {
+            PageStart::Number(1) => {}
+            PageStart::Number(number) => all.push(("page", number.to_string())),
+            PageStart::From(text) => all.push(("from", text.clone())),
+        }
+        all
+    }
+
+    /// Returns the parameters that a form keeps, which has fields for those with these names. It leads to the first page.
+    pub(super) fn kept(&self, own: &[&str]) -> Vec<(&'static str, String)> {
+        let mut kept = self.first_page().parameters();
+        kept.retain(|(name, _)| !own.contains(name));
+        kept
+    }
+
     /// Returns the URL.
     pub(super) fn address(&self) -> String {
         let mut address = String::from("/catalog");
         let mut separator = '?';
-        let mut add = |name: &str, value: &str| {
-            let value = encoded(value);
+        for (name, value) in self.parameters() {
+            let value = encoded(&value);
             // Writing to a string can't fail.
             let _ = write!(address, "{separator}{name}={value}");
             separator = '&';
-        };
-        if let Some(name) = &self.assortment {
-            add("as", name);
-        }
-        if !self.search.is_empty() {
-            add("q", &self.search);
-        }
-        for group in Group::ALL {
-            for value in self.picked(group) {
-                add(group.parameter(), value);
-            }
-        }
-        match &self.cursor {
-            Cursor::Start => {}
-            Cursor::After(code) => add("after", code.as_str()),
-            Cursor::Before(code) => add("before", code.as_str()),
         }
         address
     }
@@ -228,7 +323,7 @@ mod tests {
 
     #[test]
     fn address_round_trips_the_query() {
-        let text = "as=nordic+%26+co&q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&after=A-1";
+        let text = "as=nordic+%26+co&q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&column=code&column=name&sort=-amounts&view=cards&page=7";
         let query = Query::parse(Some(text)).unwrap();
         assert_eq!(query.assortment.as_deref(), Some("nordic & co"));
         assert_eq!(query.search, "café & bar");
@@ -244,7 +339,12 @@ mod tests {
                 .without_search()
                 .without(Group::Country, "SE")
                 .address(),
-            "/catalog?as=nordic%20%26%20co&country=NO&category=food%20%2B%20drink"
+            "/catalog?as=nordic%20%26%20co&country=NO&category=food%20%2B%20drink&view=cards&column=name&column=code&sort=-amounts"
+        );
+        assert_eq!(query.columns.shown(), [Column::Name, Column::Code]);
+        assert_eq!(
+            query.selecting().address(),
+            "/catalog?as=nordic%20%26%20co&q=caf%C3%A9%20%26%20bar&country=SE&country=NO&category=food%20%2B%20drink"
         );
         assert!(Query::parse(Some("q=+&")).unwrap().is_all());
         assert_eq!(Query::parse(Some("as=+&q=")).unwrap(), Query::default());
@@ -254,17 +354,38 @@ mod tests {
     }
 
     #[test]
+    fn default_columns_order_and_look_stay_unsaid() {
+        let all: Vec<String> = (Column::ALL.iter())
+            .filter(|column| column.is_default())
+            .map(|column| format!("column={}", column.name()))
+            .collect();
+        let text = format!("{}&sort=code&view=table&page=1&from=+", all.join("&"));
+        assert_eq!(Query::parse(Some(&text)).unwrap(), Query::default());
+        let query = Query::parse(Some("column=image")).unwrap();
+        assert_eq!(query.columns.shown(), [Column::Image, Column::Name]);
+        assert_eq!(query.cleared(), query);
+    }
+
+    #[test]
     fn unknown_and_repeated_parameters_are_refused() {
         for refused in [
             "colour=red",
             "q=a&q=b",
             "as=a&as=b",
             "country=",
-            "after=%20",
-            "after=A&before=B",
-            "after=A&after=B",
             "q=%FF",
-            "page=2",
+            "page=0",
+            "page=-1",
+            "page=x",
+            "page=2&from=A",
+            "page=2&page=3",
+            "from=A&sort=discount",
+            "sort=image",
+            "sort=--name",
+            "sort=",
+            "view=list",
+            "column=",
+            "column=colour",
         ] {
             assert!(Query::parse(Some(refused)).is_err(), "{refused}");
         }

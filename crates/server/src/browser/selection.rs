@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
-use vitrine_model::code::ProductCode;
-use vitrine_model::query::Cursor;
 use vitrine_model::snapshot::BitSet256;
 
 use super::block::CardBlock;
 use super::card::Card;
+use super::column::{Column, Direction, Sort};
 use super::group::Group;
-use super::index::{Column, Index};
+use super::index::{Index, ValueColumn};
+use super::order::{CardId, Order};
 use super::query::Query;
 
 /// Number of selected products for each filter value of a group, if no value of that group were picked.
@@ -60,7 +60,7 @@ impl Selection {
         };
         let counted = |group: Group| {
             let left = beside(Some(group));
-            let count = |column: &Column| {
+            let count = |column: &ValueColumn| {
                 let counts = column
                     .iter()
                     .map(|(at, having)| having.and(left[*at]).len());
@@ -97,67 +97,82 @@ impl Selection {
                 * size_of::<usize>()
     }
 
-    /// Returns the range of a cursor's page.
-    pub(super) fn page(&self, index: &Index, cursor: &Cursor, most: usize) -> PageRange {
-        let start = match cursor {
-            Cursor::Start => 0,
-            Cursor::After(code) => {
-                let at = self.rank(index, code);
-                // The cursor's own product, if selected, was on the previous page.
-                let is_it = self.cards(
-                    index,
-                    PageRange {
-                        start: at,
-                        end: at + 1,
-                    },
-                );
-                at + usize::from(
-                    is_it
-                        .first()
-                        .is_some_and(|card| *card.code == *code.as_str()),
-                )
-            }
-            Cursor::Before(code) => {
-                let end = self.rank(index, code);
-                return PageRange {
-                    start: end.saturating_sub(most),
-                    end,
-                };
-            }
-        };
+    /// Returns the range of the page of this number, from 1, with so many products; it is empty beyond the last page.
+    pub(super) fn page(&self, number: usize, size: usize) -> PageRange {
+        let start = number
+            .saturating_sub(1)
+            .saturating_mul(size)
+            .min(self.len());
         PageRange {
             start,
-            end: (start + most).min(self.len()),
+            end: (start + size).min(self.len()),
         }
     }
 
+    /// Returns the number of selected products before the first one whose code or name, by which they are sorted, isn't before
+    /// a text. Codes are mostly in capitals: a text beyond the last one is taken as if it were, too.
+    pub(super) fn rank_of(
+        &self,
+        index: &Index,
+        order: Option<&Order>,
+        sort: Sort,
+        text: &str,
+    ) -> usize {
+        let rank = self.rank(index, order, sort, text);
+        match rank == self.len() && sort.column == Column::Code {
+            true => self.rank(index, order, sort, &text.to_uppercase()),
+            false => rank,
+        }
+    }
+
+    fn rank(&self, index: &Index, order: Option<&Order>, sort: Sort, text: &str) -> usize {
+        let Some(order) = order else {
+            return self.rank_by_code(index, text);
+        };
+        let lower = text.to_lowercase();
+        let is_before = |own: &str, text: &str| match sort.direction {
+            Direction::Ascending => own < text,
+            Direction::Descending => own > text && !own.starts_with(text),
+        };
+        let ids = order.ids();
+        let end = ids.partition_point(|id| match sort.column {
+            Column::Name => is_before(index.lower_name(*id), &lower),
+            _ => index
+                .card(*id)
+                .is_some_and(|card| is_before(&card.code, text)),
+        });
+        let before = ids[..end].iter();
+        before.filter(|id| id.is_in(&self.members)).count()
+    }
+
     /// Returns the number of selected products with a code below `code`.
-    fn rank(&self, index: &Index, code: &ProductCode) -> usize {
-        let code = code.as_str();
-        let starts_below =
-            |block: &Arc<CardBlock>| block.cards.first().is_some_and(|card| *card.code <= *code);
+    fn rank_by_code(&self, index: &Index, code: &str) -> usize {
+        let is_below = |card: &Card| *card.code < *code;
+        let starts_below = |block: &Arc<CardBlock>| block.cards.first().is_some_and(is_below);
         let Some(at) = index.blocks.partition_point(starts_below).checked_sub(1) else {
             return 0;
         };
-        let below = BitSet256::below(index.blocks[at].first_not_below(code));
+        let below = BitSet256::below(index.blocks[at].cards.partition_point(is_below));
         self.before[at] + self.members[at].and(below).len()
     }
 
-    /// Returns the cards of a range.
-    pub(super) fn cards<'i>(&self, index: &'i Index, stretch: PageRange) -> Vec<&'i Card> {
-        // Block in which the range starts: the last with no more cards before it.
-        let first = self
-            .before
-            .partition_point(|before| *before <= stretch.start)
-            .saturating_sub(1);
-        let skipped = stretch.start - self.before.get(first).copied().unwrap_or_default();
-        let blocks = index.blocks.iter().zip(&self.members).skip(first);
-        let cards = blocks
-            .flat_map(|(block, members)| members.iter().filter_map(|place| block.cards.get(place)));
-        cards
-            .skip(skipped)
-            .take(stretch.end.saturating_sub(stretch.start))
-            .collect()
+    /// Returns the cards of a range, in an order; without one, by code.
+    pub(super) fn ids(&self, order: Option<&Order>, range: PageRange) -> Vec<CardId> {
+        let count = range.end.saturating_sub(range.start);
+        let Some(order) = order else {
+            // Block in which the range starts: the last with no more cards before it.
+            let first = self
+                .before
+                .partition_point(|before| *before <= range.start)
+                .saturating_sub(1);
+            let skipped = range.start - self.before.get(first).copied().unwrap_or_default();
+            let blocks = self.members.iter().enumerate().skip(first);
+            let ids = blocks
+                .flat_map(|(at, members)| members.iter().map(move |place| CardId::new(at, place)));
+            return ids.skip(skipped).take(count).collect();
+        };
+        let selected = order.ids().iter().filter(|id| id.is_in(&self.members));
+        selected.skip(range.start).take(count).copied().collect()
     }
 }
 

@@ -8,7 +8,7 @@ use vitrine_store::webhooks::{Attempt, Endpoint, EndpointStatus};
 
 use super::Browser;
 use super::answer::{self, ASSETS, Problem, Shown};
-use super::revisions::minute;
+use super::times::minute;
 
 #[derive(Template)]
 #[template(path = "browser/webhooks.html")]

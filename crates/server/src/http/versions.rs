@@ -15,7 +15,7 @@ pub struct Version {
     /// Position among the served versions, for caches that have a part for each.
     pub(super) index: usize,
     /// Form of discounts.
-    pub(super) discounts: Discounts,
+    pub(crate) discounts: Discounts,
     /// Turns the OpenAPI document of the newest version into that of this one.
     pub(super) convert_openapi: fn(&mut Value),
 }

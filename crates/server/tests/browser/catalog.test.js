@@ -30,12 +30,14 @@ before(async () => {
   writeFileSync(rules, JSON.stringify({ allow: [{ codes: ['PANDANLANE-SG', 'STARLOFT-EU'] }], discounts: [{ set: '0.0125' }] }));
   server.run('assortments', 'set', 'nordic', rules);
   rmSync(folder, { recursive: true });
+  server.run('disable', 'STARLOFT-EU', '--until', '4h', '--note', 'the issuer is down');
   server.key('--quota', '100/60', '--assortment', 'nordic');
   server.run('keys', 'create', '--label', 'old partner', '--test');
   server.run('keys', 'revoke', 'old partner');
   for (;;) {
     const page = await (await fetch(`${server.admin}/catalog/PANDANLANE-SG`)).text();
-    if (page.includes('Street Food') && page.includes('as=nordic')) break;
+    const held = await (await fetch(`${server.admin}/catalog/STARLOFT-EU`)).text();
+    if (page.includes('Street Food') && page.includes('as=nordic') && held.includes('Temporarily disabled')) break;
   }
 });
 
@@ -45,7 +47,10 @@ after(async () => {
 });
 
 const PAGES = {
-  grid: '/catalog',
+  home: '/',
+  products: '/catalog',
+  sorted: '/catalog?sort=-changed&column=type&column=categories&column=code&column=image',
+  cards: '/catalog?view=cards',
   filtered: '/catalog?country=US&orderable=yes&q=a',
   empty: '/catalog?q=nothing+of+the+kind&state=LIVE',
   assortment: '/catalog?as=nordic&orderable=yes',
@@ -54,6 +59,9 @@ const PAGES = {
   retired: '/catalog/LIFTBELL-US',
   revisions: '/revisions',
   revision: '/revisions/2',
+  comparison: '/revisions/compare?from=1&to=3',
+  overrides: '/overrides',
+  audit: '/audit',
   keys: '/keys',
   missing: '/catalog/NO/SUCH/PAGE',
 };
@@ -67,7 +75,7 @@ for (const as of Object.keys(LOOKS)) {
       assert.equal(answer.status(), isMissing ? 404 : 200, address);
       await accessible();
       // Pictures are loaded as they come into sight.
-      for (const image of await page.locator('.grid img').all()) await image.scrollIntoViewIfNeeded();
+      await page.evaluate(() => document.querySelectorAll('main img').forEach((image) => image.setAttribute('loading', 'eager')));
       await page.waitForLoadState('networkidle');
       await picture(`browser-${name}`);
       // That the page itself isn't there is said on the console.
@@ -81,9 +89,10 @@ for (const javaScript of [true, false]) {
   test(`a product is found and read, ${javaScript ? 'with' : 'without'} script`, async () => {
     const { page, clean, close } = await look(browser, server.admin, { javaScript });
     await page.goto(`${server.admin}/`);
-    assert.equal(new URL(page.url()).pathname, '/catalog');
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Products' }).click();
     await page.getByLabel('Name or code').fill('hawker STREET');
-    await page.getByRole('button', { name: 'Search' }).click();
+    // With script, typing is enough.
+    if (!javaScript) await page.getByRole('button', { name: 'Search' }).click();
     await page.waitForURL(/q=hawker/);
     assert.equal(await page.getByRole('status').innerText(), 'No products found');
     await page.getByLabel('Name or code').fill('street pass');
@@ -116,14 +125,10 @@ for (const javaScript of [true, false]) {
     await page.waitForURL(/payout_type=payment/);
     assert.ok(count > 0 && count < all);
     assert.equal(await total(), count);
-    assert.ok(await page.locator('input[value="payment"]').isChecked());
+    assert.ok(await page.locator('input[type="checkbox"][value="payment"]').isChecked());
     await page.getByRole('link', { name: /Remove Payout type: Payment/ }).click();
     await page.waitForURL((url) => !url.search.includes('payout_type'));
     assert.equal(await total(), all);
-    await page.getByRole('link', { name: 'Next' }).click();
-    await page.waitForURL(/after=/);
-    await page.getByRole('link', { name: 'Previous' }).click();
-    assert.match(await page.getByRole('status').innerText(), /showing 1–48/);
     // Who goes on waits for no picture.
     clean(/^failed: .* net::ERR_ABORTED$/);
     await close();
@@ -135,15 +140,15 @@ for (const javaScript of [true, false]) {
     const { page, clean, close } = await look(browser, server.admin, { javaScript });
     await page.goto(`${server.admin}/catalog`);
     await page.getByLabel('As this assortment sees it').fill('nordic');
-    await page.getByRole('button', { name: 'Show' }).click();
+    await page.keyboard.press('Enter');
     await page.waitForURL(/as=nordic/);
-    assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Catalog as nordic sees it');
-    assert.equal(await page.locator('.product').count(), 2);
-    assert.match(await page.locator('.product').first().innerText(), /Discount 0\.0125/);
+    assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Products as nordic sees them');
+    assert.equal(await page.locator('.products tbody tr').count(), 2);
+    assert.match(await page.locator('.products tbody tr').first().innerText(), /1\.25%/);
     await page.getByLabel('Name or code').fill('street');
     await page.keyboard.press('Enter');
     await page.waitForURL(/q=street/);
-    assert.equal(await page.locator('.product').count(), 1);
+    assert.equal(await page.locator('.products tbody tr').count(), 1);
     await page.getByRole('link', { name: 'Remove “street”' }).click();
     await page.waitForURL(/as=nordic$/);
     await page.getByRole('link', { name: 'Remove As nordic sees it' }).click();
@@ -152,21 +157,26 @@ for (const javaScript of [true, false]) {
     await page.getByRole('link', { name: 'nordic' }).click();
     await page.waitForURL(/as=nordic$/);
     await page.getByRole('link', { name: 'Pandanlane Street Food Pass' }).click();
+    await page.waitForURL(/PANDANLANE-SG\?as=nordic$/);
+    assert.match(await page.locator('.facts').innerText(), /1\.25%\s+own/);
+    await page.getByRole('link', { name: '2024-02-05' }).click();
+    await page.waitForURL(/as=nordic&version=2024-02-05#json$/);
+    assert.match(await page.locator('#json pre').innerText(), /"discount_multiplier": "0\.01"/);
     await page.locator('#assortments').getByRole('link', { name: 'nordic' }).click();
-    await page.waitForURL(/as=nordic$/);
+    await page.waitForURL(/\/catalog\?as=nordic$/);
     clean(/^failed: .* net::ERR_ABORTED$/);
     await close();
   });
 }
 
-test('the keyboard reaches the content, and every card has one stop', async () => {
+test('the keyboard reaches the content, and every product has one stop', async () => {
   const { page, close } = await look(browser, server.admin);
   await page.goto(`${server.admin}/catalog`);
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
   await page.keyboard.press('Enter');
-  const stops = await page.locator('.product a').count();
-  assert.equal(stops, await page.locator('.product').count());
+  const stops = await page.locator('.products tbody a').count();
+  assert.equal(stops, await page.locator('.products tbody tr').count());
   await close();
 });
 
@@ -205,7 +215,7 @@ test('values after a change and states of keys are on the screen of a phone', as
   for (const one of after) await assertWithinWidth(page, one, 'a value after the change');
   await page.goto(`${server.admin}/keys`);
   const states = await page.locator('.rows .badge').all();
-  assert.ok(states.length > 1);
+  assert.ok(states.length > 0);
   for (const one of states) await assertWithinWidth(page, one, 'the state of a key');
   clean();
   await close();

@@ -8,7 +8,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -31,14 +31,19 @@ const screenshots = path.join(root, 'target/screenshots');
 /**
  * Starts a server over a new store that holds `files`, with an admin port.
  *
- * @param {{ files?: string[], options?: string[] }} settings `options` are more of `vitrine serve`'s
+ * @param {{ files?: string[], generated?: number, options?: string[] }} settings `generated` is the number of invented products
+ *   instead of files, `options` are more of `vitrine serve`'s
  * @returns where it is (`base`, `admin`), `run` for commands on its store, `key` to make a key, and `stop`
  */
-export async function serve({ files = [sample], options = [] } = {}) {
+export async function serve({ files = [sample], generated = 0, options = [] } = {}) {
   const directory = mkdtempSync(path.join(tmpdir(), 'vitrine-browser-'));
   const env = { ...process.env, VITRINE_STORE: `sqlite:${path.join(directory, 'vitrine.db')}` };
   const run = (...words) => execFileSync(program, words, { env, encoding: 'utf8', maxBuffer: 1 << 28 });
-  run('load', ...files);
+  if (generated > 0) {
+    const made = path.join(directory, 'generated.ndjson');
+    writeFileSync(made, run('generate', '--products', String(generated)));
+    run('load', made);
+  } else run('load', ...files);
   const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
   const child = spawn(program, ['serve', ...listen, ...options], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -81,6 +86,8 @@ const PATIENCE = 180_000;
 export const LOOKS = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 900 } },
   dark: { colorScheme: 'dark', viewport: { width: 1280, height: 900 } },
+  narrow: { colorScheme: 'dark', viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+  wide: { colorScheme: 'light', viewport: { width: 2560, height: 1300 } },
   phone: { colorScheme: 'light', viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
 };
 

@@ -141,7 +141,10 @@ fn revision_shows_retired_products_alone() {
     browsed.server.wait_for_loaded(&report);
     let shown = |kind: &str| {
         let page = browsed.page(&format!("/revisions/2{kind}"));
-        page.tags("h3").len()
+        let links = page.tags("a");
+        let links = links.iter().filter_map(|link| attribute(link, "href"));
+        let products = links.filter(|href| href.ends_with("#history"));
+        products.count()
     };
     assert_eq!(shown(""), 4);
     for (kind, count) in [("created", 1), ("changed", 1), ("retired", 2)] {

@@ -21,7 +21,7 @@ use vitrine_store::{IfMissing, StoreError};
 
 use self::act::{ChangeArgs, Disable, Enable, Hide, Set};
 pub(super) use self::print::instant_json;
-use self::print::{parsed_json, selection_text, table};
+use self::print::{parsed_json, table};
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
@@ -224,7 +224,7 @@ fn stored_text(stored: &StoredOverride, readable: Option<&Override>) -> String {
     told += &match readable {
         Some(one) => format!(
             "products: {}\nvalues: {}\n",
-            selection_text(&one.definition),
+            single_line(&one.definition.products_text()),
             single_line(&one.definition.values_text()),
         ),
         None => format!(

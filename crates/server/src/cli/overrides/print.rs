@@ -180,7 +180,7 @@ fn write_override(out: &mut String, one: &Override, is_applied: bool) -> fmt::Re
         number => format!("override {number}"),
     };
     let values = single_line(&one.definition.values_text()).into_owned();
-    let products = selection_text(&one.definition);
+    let products = single_line(&one.definition.products_text()).into_owned();
     if one.stored.ended.is_some() {
         return writeln!(out, "{number} ended: {values} of {products}");
     }
@@ -196,46 +196,6 @@ fn write_override(out: &mut String, one: &Override, is_applied: bool) -> fmt::Re
         }
         _ => writeln!(out),
     }
-}
-
-/// Returns a selection for people.
-pub(super) fn selection_text(definition: &Definition) -> String {
-    if let Some(frozen) = &definition.frozen {
-        return format!("{} products that matched then", frozen.len());
-    }
-    let selection = &definition.selection;
-    let list = |values: Vec<String>| values.join(" or ");
-    let texts = |values: &[String]| list(values.to_vec());
-    let codes = list(selection.codes.iter().map(ToString::to_string).collect());
-    let countries = list(
-        selection
-            .countries
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-    );
-    let parts = [
-        ("", codes),
-        ("country ", countries),
-        ("category ", texts(&selection.categories)),
-        ("currency ", texts(&selection.currencies)),
-        ("payout type ", texts(&selection.payout_types)),
-        ("state ", texts(&selection.states)),
-        ("name ", selection.name.clone().unwrap_or_default()),
-        (
-            "",
-            match selection.is_orderable {
-                Some(true) => "orderable".to_owned(),
-                Some(false) => "not orderable".to_owned(),
-                None => String::new(),
-            },
-        ),
-    ];
-    let parts = parts.iter().filter(|(_, values)| !values.is_empty());
-    let parts: Vec<String> = parts
-        .map(|(name, values)| format!("{name}{values}"))
-        .collect();
-    single_line(&parts.join(", ")).into_owned()
 }
 
 /// Returns an override for programs.
@@ -292,7 +252,7 @@ pub(super) fn table(overrides: &[Result<Override, Box<Unreadable>>]) -> String {
         let (products, values) = match parsed {
             Ok(one) => {
                 let values = single_line(&one.definition.values_text()).into_owned();
-                (selection_text(&one.definition), values)
+                (single_line(&one.definition.products_text()).into_owned(), values)
             }
             Err(_) => ("?".to_owned(), "can't be read".to_owned()),
         };

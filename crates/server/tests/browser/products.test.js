@@ -1,0 +1,151 @@
+// The table of products in Chromium: pages, jumps, orders and columns, with and without script; keys; what is remembered; and
+// the search as one types.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launch, look, serve } from './harness.js';
+
+let browser, server;
+
+before(async () => {
+  browser = await launch();
+  server = await serve({ generated: 250, options: ['--browser-images', 'placeholder'] });
+  for (;;) {
+    const page = await (await fetch(`${server.admin}/catalog`)).text();
+    if (page.includes('<time')) break;
+  }
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const rows = (page) => page.locator('.products tbody tr');
+const codes = (page) => page.locator('.products td.of-code').allInnerTexts();
+const focused = (page) => page.evaluate(() => document.activeElement.closest('tr')?.querySelector('.of-code')?.innerText);
+// Who goes on waits for no picture.
+const LEFT = /^failed: .* net::ERR_ABORTED$/;
+
+for (const javaScript of [true, false]) {
+  const how = `${javaScript ? 'with' : 'without'} script`;
+
+  test(`pages, jumps and orders are links and forms, ${how}`, async () => {
+    const { page, clean, close } = await look(browser, server.admin, { javaScript });
+    await page.goto(`${server.admin}/catalog`);
+    const all = await codes(page);
+    assert.equal(all.length, 100);
+    await page.getByRole('link', { name: 'Next' }).click();
+    await page.waitForURL(/page=2$/);
+    assert.match(await page.getByRole('status').innerText(), /101–200/);
+    await page.getByRole('link', { name: 'Page 3' }).click();
+    await page.waitForURL(/page=3$/);
+    assert.equal(await rows(page).count(), 50);
+    await page.getByLabel('Page', { exact: true }).fill('1');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/page=1$/);
+    assert.deepEqual(await codes(page), all);
+    await page.getByLabel('Code from').fill(all[7]);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/from=.*#from$/);
+    assert.equal(await page.locator('#from .of-code').innerText(), all[7]);
+    await page.getByRole('columnheader', { name: 'Discount' }).getByRole('link').click();
+    await page.waitForURL(/sort=discount$/);
+    await page.getByRole('columnheader', { name: 'Discount' }).getByRole('link').click();
+    await page.waitForURL(/sort=-discount$/);
+    const discounts = await page.locator('.products td[data-label="Discount"]').allInnerTexts();
+    const numbers = discounts.map((text) => Number.parseFloat(text));
+    assert.deepEqual(numbers, numbers.toSorted((left, right) => right - left));
+    assert.equal(await page.locator('th[aria-sort]').getAttribute('aria-sort'), 'descending');
+    clean(LEFT);
+    await close();
+  });
+
+  test(`columns are chosen, ${how}`, async () => {
+    const { page, clean, close } = await look(browser, server.admin, { javaScript });
+    await page.goto(`${server.admin}/catalog?sort=-name`);
+    await page.getByText('Columns', { exact: true }).click();
+    const menu = page.getByRole('form', { name: 'Columns of the table' });
+    await menu.getByLabel('Changed').uncheck();
+    await menu.getByLabel('Categories').check();
+    await menu.getByRole('button').click();
+    await page.waitForURL(/column=categories/);
+    assert.match(page.url(), /sort=-name/);
+    const heads = await page.getByRole('columnheader').allInnerTexts();
+    assert.ok(heads.includes('Categories') && !heads.some((head) => head.startsWith('Changed')), heads.join());
+    clean(LEFT);
+    await close();
+  });
+}
+
+test('columns and cards are remembered until the usual ones are chosen', async () => {
+  const { page, clean, close } = await look(browser, server.admin);
+  await page.goto(`${server.admin}/catalog?column=code`);
+  await page.getByText('Columns', { exact: true }).click();
+  await page.getByRole('button', { name: 'Show these' }).click();
+  await page.waitForURL(/column=name&column=code|column=code/);
+  await page.goto(`${server.admin}/catalog?orderable=yes`);
+  await page.waitForURL(/orderable=yes&column=code$/);
+  assert.equal((await page.getByRole('columnheader').count()), 2);
+  await page.getByRole('link', { name: 'Cards' }).click();
+  await page.waitForURL(/view=cards/);
+  await page.goto(`${server.admin}/catalog`);
+  await page.waitForURL(/view=cards/);
+  assert.equal(await page.locator('.grid .product').count(), 100);
+  await page.getByRole('link', { name: 'Table' }).click();
+  await page.waitForURL((url) => !url.search.includes('view'));
+  clean(LEFT);
+  await close();
+});
+
+test('keys search, move, open and explain themselves', async () => {
+  const { page, clean, close } = await look(browser, server.admin);
+  await page.goto(`${server.admin}/catalog`);
+  const all = await codes(page);
+  await page.keyboard.press('j');
+  assert.equal(await focused(page), all[0]);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('j');
+  assert.equal(await focused(page), all[2]);
+  await page.keyboard.press('k');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await focused(page), all[0]);
+  // Nothing can be selected here.
+  await page.keyboard.press('x');
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog', { name: 'Keys' });
+  assert.ok(await help.isVisible());
+  assert.equal(await help.getByText('Select the product').isVisible(), false);
+  await page.keyboard.press('Escape');
+  assert.equal(await help.isVisible(), false);
+  await page.keyboard.press('/');
+  await page.keyboard.type('j?/');
+  assert.equal(await page.getByLabel('Name or code').inputValue(), 'j?/');
+  await page.waitForURL(/q=j/);
+  await page.keyboard.press('Escape');
+  await page.goto(`${server.admin}/catalog`);
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(new RegExp(`/catalog/${all[0]}$`));
+  clean(LEFT);
+  await close();
+});
+
+test('search applies as one types, and the way back leads to what was there', async () => {
+  const { page, clean, close } = await look(browser, server.admin);
+  await page.goto(`${server.admin}/catalog`);
+  const all = await codes(page);
+  const field = page.getByLabel('Name or code');
+  await field.pressSequentially(all[5]);
+  await page.waitForFunction((code) => {
+    const shown = [...document.querySelectorAll('.products td.of-code')].map((cell) => cell.innerText);
+    return shown.length > 0 && shown.every((one) => one.includes(code));
+  }, all[5]);
+  assert.ok(await field.evaluate((one) => one === document.activeElement));
+  assert.equal(new URL(page.url()).searchParams.get('q'), all[5]);
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelectorAll('.products tbody tr').length === 100);
+  assert.equal(await field.inputValue(), '');
+  clean(LEFT);
+  await close();
+});
