@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail, ensure};
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
+use vitrine_store::audit::{AuditAction, AuditContext, PublishedChange};
 use vitrine_store::overrides::{
     NewOverride, OverrideEnd, OverrideStatus, StorePublication, StoredOverride,
 };
@@ -94,6 +95,17 @@ pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Resu
             note: Some(described(&made, "begins", new.note.as_deref())),
             source_digest: None,
         };
+        let context = AuditContext {
+            by: new.created_by.clone(),
+            note: new.note.clone(),
+            action: AuditAction::MakeOverride,
+        };
+        let logged = PublishedChange::Override {
+            number: made.number,
+            before: None,
+            after: new.status,
+        };
+        publication.log(&context, logged)?;
         let committed = publication.commit(now, &note)?;
         changed.revision = committed.map(|(revision, _)| revision);
     }
@@ -210,8 +222,19 @@ pub fn end(
             by: Some(by.to_owned()),
             note: note.map(str::to_owned),
         };
+        let context = AuditContext {
+            by: by.to_owned(),
+            note: note.map(str::to_owned),
+            action: AuditAction::EndOverride,
+        };
+        let mut logged = Vec::new();
         for one in &mut ended {
             publication.set_override(one.number, Some(&end))?;
+            logged.push(PublishedChange::Override {
+                number: one.number,
+                before: Some(one.stored.made.status),
+                after: OverrideStatus::Ended,
+            });
             one.stored.made.status = OverrideStatus::Ended;
             one.stored.ended = Some(end.clone());
         }
@@ -221,6 +244,9 @@ pub fn end(
             note: Some(texts.collect::<Vec<_>>().join("; ")),
             source_digest: None,
         };
+        for change in logged {
+            publication.log(&context, change)?;
+        }
         let committed = publication.commit(now, &note)?;
         changed.revision = committed.map(|(revision, _)| revision);
     }

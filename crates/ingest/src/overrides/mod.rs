@@ -7,14 +7,18 @@
 //! - [`effect`](mod@effect): what overrides make of a product
 //! - `publication`: a publish of bases, with the overrides over them
 //! - `pass`: a pass over products whose overrides change
+//! - [`disabling`]: overrides that disable products
+//! - [`rollback`]: making an old revision live again
 //! - [`change`]: making and ending overrides; [`instants`]: their beginnings and ends when their time comes
 
 pub mod assignment;
 pub mod change;
+pub mod disabling;
 pub mod effect;
 pub mod instants;
 mod pass;
 mod publication;
+pub mod rollback;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,12 +29,13 @@ use vitrine_store::overrides::{BaseHint, OverrideStatus, StoredOverride};
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{Store, StoreError};
 
-pub use assignment::{Assignment, ListChange};
+pub use assignment::{Assignment, ListChange, crossed_amounts};
 pub use effect::{Effect, effect};
 use pass::each_base;
 pub use publication::{publish, restore};
 
 use crate::as_texts;
+use crate::escape::single_line;
 use crate::load::guard::Allowance;
 use crate::selection::Selection;
 
@@ -107,6 +112,47 @@ impl Definition {
             categories: categories.clone(),
             countries: countries.clone(),
         }
+    }
+
+    /// Returns the products for people, on one line.
+    #[must_use]
+    pub fn selection_text(&self) -> String {
+        if let Some(frozen) = &self.frozen {
+            return format!("{} products that matched then", frozen.len());
+        }
+        let selection = &self.selection;
+        let list = |values: Vec<String>| values.join(" or ");
+        let texts = |values: &[String]| list(values.to_vec());
+        let codes = list(selection.codes.iter().map(ToString::to_string).collect());
+        let countries = list(
+            selection
+                .countries
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        );
+        let parts = [
+            ("", codes),
+            ("country ", countries),
+            ("category ", texts(&selection.categories)),
+            ("currency ", texts(&selection.currencies)),
+            ("payout type ", texts(&selection.payout_types)),
+            ("state ", texts(&selection.states)),
+            ("name ", selection.name.clone().unwrap_or_default()),
+            (
+                "",
+                match selection.is_orderable {
+                    Some(true) => "orderable".to_owned(),
+                    Some(false) => "not orderable".to_owned(),
+                    None => String::new(),
+                },
+            ),
+        ];
+        let parts = parts.iter().filter(|(_, values)| !values.is_empty());
+        let parts: Vec<String> = parts
+            .map(|(name, values)| format!("{name}{values}"))
+            .collect();
+        single_line(&parts.join(", ")).into_owned()
     }
 
     /// Returns the values, as operators write them.

@@ -1,4 +1,4 @@
-//! Changes of keys, of texts, of webhooks and by restores: the fields that differ. A secret is never among them.
+//! Changes of keys, of texts, of webhooks, of operators, by publishes and by restores: the fields that differ. A secret is never among them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -11,6 +11,8 @@ use vitrine_model::key::{KeyKind, KeyRecord};
 use super::FieldChange;
 use crate::TextStatus;
 use crate::assortment::AssortmentVersion;
+use crate::operators::Operator;
+use crate::overrides::OverrideStatus;
 use crate::webhooks::Endpoint;
 
 /// A change of one subject, to be written.
@@ -209,6 +211,93 @@ pub(crate) fn webhook_change(before: Option<&Endpoint>, after: Option<&Endpoint>
         subject_kind: "webhook",
         subject: subject.unwrap_or_default(),
         fields: differences(&WEBHOOK_FIELDS, values(before), values(after)),
+    }
+}
+
+/// Returns the change of an operator. Of a password it says only that it was replaced.
+pub(crate) fn operator_change(before: Option<&Operator>, after: Option<&Operator>) -> Change {
+    let values = |operator: Option<&Operator>| {
+        let sign_in = |operator: &Operator| match operator.password {
+            Some(_) => "password",
+            None => "proxy",
+        };
+        [
+            operator.map(|operator| operator.role.as_str().to_owned()),
+            operator.map(|operator| sign_in(operator).to_owned()),
+        ]
+    };
+    let mut fields = differences(&["role", "sign_in"], values(before), values(after));
+    if let (Some(before), Some(after)) = (before, after)
+        && let (Some(old), Some(new)) = (&before.password, &after.password)
+        && old != new
+    {
+        fields.push(FieldChange {
+            field: "password".to_owned(),
+            before: None,
+            after: None,
+        });
+    }
+    let subject = after.or(before).map(|operator| operator.name.to_string());
+    Change {
+        subject_kind: "operator",
+        subject: subject.unwrap_or_default(),
+        fields,
+    }
+}
+
+/// What an act that publishes changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PublishedChange {
+    /// An override: its number, and its status before and after.
+    Override {
+        /// Number.
+        number: u64,
+        /// Status before; none if it was made.
+        before: Option<OverrideStatus>,
+        /// Status after.
+        after: OverrideStatus,
+    },
+    /// The live revision.
+    Revision {
+        /// Number of the revision that was live, if there was one.
+        before: Option<u64>,
+        /// Number of the revision that is live again.
+        after: u64,
+    },
+}
+
+/// Returns the change by an act that publishes.
+pub(crate) fn published_change(change: PublishedChange) -> Change {
+    let (kind, subject, field, before, after) = match change {
+        PublishedChange::Override {
+            number,
+            before,
+            after,
+        } => {
+            let status = |status: OverrideStatus| status.as_str().to_owned();
+            (
+                "override",
+                number.to_string(),
+                "status",
+                before.map(status),
+                status(after),
+            )
+        }
+        PublishedChange::Revision { before, after } => {
+            let before = before.map(|number| number.to_string());
+            (
+                "store",
+                "catalog".to_owned(),
+                "revision",
+                before,
+                after.to_string(),
+            )
+        }
+    };
+    Change {
+        subject_kind: kind,
+        subject,
+        fields: differences(&[field], [before], [Some(after)]),
     }
 }
 

@@ -6,7 +6,8 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
-use super::{committed, during, history, texts};
+use super::{audit, committed, during, history, texts};
+use crate::audit::{AuditContext, PublishedChange, published_change};
 use crate::fail_point::FailPoint;
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
@@ -289,6 +290,10 @@ impl Publication for SqlitePublication {
             .collect::<Result<Vec<_>, _>>()?;
         codes.sort();
         Ok(codes)
+    }
+
+    fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
+        audit::write(&self.connection, context, vec![published_change(change)])
     }
 
     fn commit(

@@ -9,7 +9,7 @@ use std::error::Error;
 use rusqlite::{Connection, Row, Transaction};
 
 use super::catalog::is_value_error;
-use super::{assortments, audit, during, keys};
+use super::{assortments, audit, during, keys, operators as stored_operators};
 use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, BASE, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE, VERSION_SPAN,
@@ -26,10 +26,13 @@ const WEBHOOKS: u32 = 6;
 /// Schema since which there are overrides.
 const OVERRIDES: u32 = 7;
 
+/// Schema since which there are operators.
+const OPERATORS: u32 = 8;
+
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     integrity,
     references,
     state,
@@ -38,6 +41,7 @@ const PARTS: [Part; 15] = [
     assortments,
     webhooks,
     overrides,
+    operators,
     audit_log,
     version_spans,
     products::versions,
@@ -221,6 +225,13 @@ fn version_spans(transaction: &Transaction<'_>, found: &mut Findings) -> Result<
 }
 
 /// Checks overrides, and the bases of products.
+fn operators(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    if schema(transaction)? < OPERATORS {
+        return Ok(());
+    }
+    stored_operators::each(transaction, |row| check::operator(found, row))
+}
+
 fn overrides(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     if schema(transaction)? < OVERRIDES {
         return Ok(());
