@@ -1,4 +1,4 @@
-//! Changes of keys, of texts, of webhooks, of operators, by publishes and by restores: the fields that differ. A secret is never among them.
+//! Changes of keys, of texts, of webhooks, of operators and by restores: the fields that differ. A secret is never among them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -12,7 +12,6 @@ use super::FieldChange;
 use crate::TextStatus;
 use crate::assortment::AssortmentVersion;
 use crate::operators::Operator;
-use crate::overrides::OverrideStatus;
 use crate::webhooks::Endpoint;
 
 /// A change of one subject, to be written.
@@ -74,7 +73,7 @@ fn key_values(record: &KeyRecord) -> [Option<String>; KEY_FIELDS.len()] {
 }
 
 /// Returns the fields that differ.
-fn differences(
+pub(super) fn differences(
     names: &[&str],
     before: impl IntoIterator<Item = Option<String>>,
     after: impl IntoIterator<Item = Option<String>>,
@@ -242,62 +241,6 @@ pub(crate) fn operator_change(before: Option<&Operator>, after: Option<&Operator
         subject_kind: "operator",
         subject: subject.unwrap_or_default(),
         fields,
-    }
-}
-
-/// What an act that publishes changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PublishedChange {
-    /// An override: its number, and its status before and after.
-    Override {
-        /// Number.
-        number: u64,
-        /// Status before; none if it was made.
-        before: Option<OverrideStatus>,
-        /// Status after.
-        after: OverrideStatus,
-    },
-    /// The live revision.
-    Revision {
-        /// Number of the revision that was live, if there was one.
-        before: Option<u64>,
-        /// Number of the revision that is live again.
-        after: u64,
-    },
-}
-
-/// Returns the change by an act that publishes.
-pub(crate) fn published_change(change: PublishedChange) -> Change {
-    let (kind, subject, field, before, after) = match change {
-        PublishedChange::Override {
-            number,
-            before,
-            after,
-        } => {
-            let status = |status: OverrideStatus| status.as_str().to_owned();
-            (
-                "override",
-                number.to_string(),
-                "status",
-                before.map(status),
-                status(after),
-            )
-        }
-        PublishedChange::Revision { before, after } => {
-            let before = before.map(|number| number.to_string());
-            (
-                "store",
-                "catalog".to_owned(),
-                "revision",
-                before,
-                after.to_string(),
-            )
-        }
-    };
-    Change {
-        subject_kind: kind,
-        subject,
-        fields: differences(&[field], [before], [Some(after)]),
     }
 }
 

@@ -2,18 +2,20 @@
 //! each rollback and restore. The stores write entries
 //! in the transaction of the change, by comparing what was there before with what is there after.
 //!
-//! - `changes`: comparing; `row`: stored entries, and the chain of their digests
+//! - `changes`, `published`: comparing; `row`: stored entries, and the chain of their digests
 
 mod changes;
+mod published;
 mod row;
 
 use jiff::Timestamp;
 
-pub use changes::PublishedChange;
 pub(crate) use changes::{
     Change, Standing, accepted_assortments, assortment_change, created, named, operator_change,
-    published_change, restored, text_change, webhook_change, written_keys,
+    restored, text_change, webhook_change, written_keys,
 };
+pub use published::PublishedChange;
+pub(crate) use published::published_change;
 pub(crate) use row::{AuditRow, Chain};
 
 /// Author, reason and kind of a change, for the audit log.

@@ -17,7 +17,7 @@ use vitrine_store::IfMissing;
 
 use self::act::{ChangeArgs, Disable, Enable, Hide, Set};
 pub(super) use self::print::instant_json;
-use self::print::{override_json, selection_text, table};
+use self::print::{override_json, table};
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
@@ -160,7 +160,7 @@ fn show(
     let mut told = format!(
         "override {number}: {}\nproducts: {}\nvalues: {}\nfrom: {}\n",
         made.status.as_str(),
-        selection_text(&one.definition),
+        one.definition.selection_text(),
         single_line(&one.definition.values_text()),
         to_second(made.from),
     );

@@ -9,9 +9,9 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::apply::Intent;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::{counts_json, revision_json, shown};
+use vitrine_ingest::overrides::Override;
 use vitrine_ingest::overrides::change::Changed;
 use vitrine_ingest::overrides::instants::AppliedInstant;
-use vitrine_ingest::overrides::{Definition, Override};
 
 use crate::cli::load::print_by_outcome;
 use crate::cli::time::to_second;
@@ -168,7 +168,7 @@ fn write_override(out: &mut String, one: &Override, is_applied: bool) -> fmt::Re
         number => format!("override {number}"),
     };
     let values = single_line(&one.definition.values_text()).into_owned();
-    let products = selection_text(&one.definition);
+    let products = one.definition.selection_text();
     if one.stored.ended.is_some() {
         return writeln!(out, "{number} ended: {values} of {products}");
     }
@@ -184,46 +184,6 @@ fn write_override(out: &mut String, one: &Override, is_applied: bool) -> fmt::Re
         }
         _ => writeln!(out),
     }
-}
-
-/// Returns a selection for people.
-pub(super) fn selection_text(definition: &Definition) -> String {
-    if let Some(frozen) = &definition.frozen {
-        return format!("{} products that matched then", frozen.len());
-    }
-    let selection = &definition.selection;
-    let list = |values: Vec<String>| values.join(" or ");
-    let texts = |values: &[String]| list(values.to_vec());
-    let codes = list(selection.codes.iter().map(ToString::to_string).collect());
-    let countries = list(
-        selection
-            .countries
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-    );
-    let parts = [
-        ("", codes),
-        ("country ", countries),
-        ("category ", texts(&selection.categories)),
-        ("currency ", texts(&selection.currencies)),
-        ("payout type ", texts(&selection.payout_types)),
-        ("state ", texts(&selection.states)),
-        ("name ", selection.name.clone().unwrap_or_default()),
-        (
-            "",
-            match selection.is_orderable {
-                Some(true) => "orderable".to_owned(),
-                Some(false) => "not orderable".to_owned(),
-                None => String::new(),
-            },
-        ),
-    ];
-    let parts = parts.iter().filter(|(_, values)| !values.is_empty());
-    let parts: Vec<String> = parts
-        .map(|(name, values)| format!("{name}{values}"))
-        .collect();
-    single_line(&parts.join(", ")).into_owned()
 }
 
 /// Returns an override for programs.
@@ -264,7 +224,7 @@ pub(super) fn table(overrides: &[Override]) -> String {
             made.status.as_str().to_owned(),
             to_second(made.from).to_string(),
             until,
-            selection_text(&one.definition),
+            one.definition.selection_text(),
             single_line(&one.definition.values_text()).into_owned(),
             single_line(&made.created_by).into_owned(),
             single_line(&shown(made.note.as_deref().unwrap_or_default())).into_owned(),

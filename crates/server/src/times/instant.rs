@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
-use super::time::after;
+use super::after;
 
 /// Parses a time: `2026-12-01T09:00:00Z`, `2026-12-01 09:00 Europe/Berlin`, a day in a zone (its midnight), or a duration
 /// from `now`, such as `2h`.
-pub(super) fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+pub(crate) fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let text = text.trim();
     // The parser would ignore a zone in brackets that contradicts the offset in front of it.
     if let Some(exact) = text
