@@ -17,7 +17,9 @@
 //! - [`webhooks`]: deliveries to webhook endpoints
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
 //! - `error_chain`: error with its causes, for logs
+//! - `keys`: changes of API keys
 //! - `log_output`: log queues that never block
+//! - `password`: passwords of operators; `times`: times as operators write them
 //! - `panics`: handling of panics; [`panic_point`]: places where tests cause one
 
 pub mod admin;
@@ -29,12 +31,15 @@ pub mod edge;
 mod error_chain;
 pub mod http;
 pub mod instants;
+mod keys;
 pub mod limits;
 pub mod live;
 mod log_output;
 pub mod metrics;
 pub mod panic_point;
 mod panics;
+mod password;
+mod times;
 pub mod traces;
 pub mod web;
 pub mod webhooks;

@@ -51,6 +51,8 @@ fail_points! {
     PublishStateWritten "publish.state_written",
     PublishCommitted "publish.committed",
     OverridesWritten "overrides.written",
+    OperatorsWritten "operators.written",
+    OperatorsCommitted "operators.committed",
     TextsMarked "texts.marked",
     TextsCounted "texts.counted",
     TextsRecorded "texts.recorded",

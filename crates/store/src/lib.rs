@@ -7,7 +7,7 @@
 //! # Layout
 //!
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
-//! - [`assortment`], [`overrides`], [`webhooks`]: what the names say, and the parts of the trait that are about them
+//! - [`assortment`], [`operators`], [`overrides`], [`webhooks`]: what the names say, and the parts of the trait that are about them
 //! - [`audit`]: the audit log; [`prepared`]: products ready to be written; [`document`]: packed documents
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check; [`error`]: the error type, with messages for the operator
@@ -24,6 +24,7 @@ pub mod document;
 pub mod error;
 pub mod fail_point;
 pub mod history;
+pub mod operators;
 pub mod overrides;
 mod postgres;
 pub mod prepared;
@@ -50,6 +51,7 @@ use assortment::AssortmentStore;
 use audit::{AuditContext, AuditEntry};
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
+use operators::OperatorStore;
 use overrides::{OverrideStore, StorePublication};
 use prepared::DocumentForm;
 use problem::Problem;
@@ -64,7 +66,7 @@ use webhooks::WebhookStore;
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
-pub trait Store: AssortmentStore + OverrideStore + WebhookStore {
+pub trait Store: AssortmentStore + OperatorStore + OverrideStore + WebhookStore {
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
     /// # Errors
@@ -358,8 +360,9 @@ pub trait Store: AssortmentStore + OverrideStore + WebhookStore {
     /// Replaces catalog, history, texts, keys and assortments with those of a backup, in one transaction, so that servers
     /// see the old state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own
     /// id. Keys that were revoked or rotated here and texts that were taken down stay so. The restored assortments count as
-    /// accepted; see [`plan_restore`](AssortmentStore::plan_restore). The audit log and the days of keys stay; the log gets
-    /// an entry for the restore, and for each key and text that it changes. Returns the live revision.
+    /// accepted; see [`plan_restore`](AssortmentStore::plan_restore). The audit log, the days of keys and the operators stay; the
+    /// log gets an entry for the restore, and for each key and text that it changes. All sessions of operators end. Returns the
+    /// live revision.
     ///
     /// # Errors
     ///

@@ -5,6 +5,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
+use crate::audit::{AuditContext, PublishedChange};
 use crate::error::StoreError;
 use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::record::{
@@ -125,6 +126,14 @@ pub trait Publication {
     fn ineffective(&self) -> Vec<Ineffective> {
         Vec::new()
     }
+
+    /// Writes an entry into the audit log, which is committed with the rest. Call it last before the commit: other writers of the
+    /// log wait until then.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError>;
 
     /// Commits as one new revision. If no product changed, makes no revision and returns `None`; [results of
     /// fetching](Self::put_fetched) are stored either way.

@@ -3,7 +3,7 @@
 //! - `contract/products.rs`: products to put, and collecting what a store returns
 //! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
 //! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups and after migrations; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
-//! - `contract/webhooks.rs`: webhook endpoints; `contract/overrides.rs`: overrides, and bases beside products
+//! - `contract/operators.rs`: operators of the console and their sessions; `contract/webhooks.rs`: webhook endpoints; `contract/overrides.rs`: overrides, and bases beside products
 //! - `contract/migration.rs`: stores of earlier schemas; `support/packed.rs`: SQL functions for packed documents
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
@@ -55,6 +55,8 @@ mod key_days;
 mod keys;
 #[path = "contract/migration.rs"]
 mod migration;
+#[path = "contract/operators.rs"]
+mod operators;
 #[path = "contract/overrides.rs"]
 mod overrides;
 #[path = "support/packed.rs"]
@@ -99,6 +101,7 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
         &key_days::ALL,
         &audit::ALL,
         &webhooks::ALL,
+        &operators::ALL,
         &overrides::ALL,
     ]
     .concat()

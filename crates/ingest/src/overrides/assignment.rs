@@ -164,6 +164,21 @@ fn amounts(text: &str) -> Result<Vec<Amount>, Invalid> {
     Ok(amounts)
 }
 
+/// Returns a minimum and a maximum that leave no amount.
+#[must_use]
+pub fn crossed_amounts(values: &[Assignment]) -> Option<(Amount, Amount)> {
+    let minimum = values.iter().filter_map(|value| match value {
+        Assignment::Minimum(amount) => Some(*amount),
+        _ => None,
+    });
+    let maximum = values.iter().filter_map(|value| match value {
+        Assignment::Maximum(amount) => Some(*amount),
+        _ => None,
+    });
+    let found = (minimum.max()?, maximum.min()?);
+    (found.0 > found.1).then_some(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ use anyhow::{bail, ensure};
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
+use vitrine_store::audit::{AuditAction, AuditContext, PublishedChange};
 use vitrine_store::overrides::{
     NewOverride, OverrideEnd, OverrideStatus, StorePublication, StoredOverride,
 };
@@ -98,6 +99,17 @@ pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Resu
             note: Some(described(&made.stored, "begins", new.note.as_deref())),
             source_digest: None,
         };
+        let context = AuditContext {
+            by: new.created_by.clone(),
+            note: new.note.clone(),
+            action: AuditAction::MakeOverride,
+        };
+        let logged = PublishedChange::Override {
+            number: made.number,
+            before: None,
+            after: new.status,
+        };
+        publication.log(&context, logged)?;
         let committed = publication.commit(now, &note)?;
         changed.revision = committed.map(|(revision, _)| revision);
     }
@@ -250,11 +262,22 @@ fn commit_ends(
         by: Some(by.to_owned()),
         note: note.map(str::to_owned),
     };
+    let context = AuditContext {
+        by: by.to_owned(),
+        note: note.map(str::to_owned),
+        action: AuditAction::EndOverride,
+    };
     let readable = changed.ended.iter_mut().map(|one| &mut one.stored);
     let unreadable = (changed.ended_unreadable.iter_mut()).map(|one| &mut one.stored);
     let mut texts = Vec::new();
     for one in readable.chain(unreadable) {
         publication.set_override(one.number, Some(&end))?;
+        let logged = PublishedChange::Override {
+            number: one.number,
+            before: Some(one.made.status),
+            after: OverrideStatus::Ended,
+        };
+        publication.log(&context, logged)?;
         one.made.status = OverrideStatus::Ended;
         one.ended = Some(end.clone());
         texts.push(described(one, "ends", note));

@@ -8,14 +8,18 @@
 //! - `publication`: a publish of bases, with the overrides over them
 //! - `pass`: a pass over products whose overrides change
 //! - [`unreadable`]: overrides whose definition can't be read
+//! - [`disabling`]: overrides that disable products
+//! - [`rollback`]: making an old revision live again
 //! - [`change`]: making and ending overrides; [`instants`]: their beginnings and ends when their time comes
 
 pub mod assignment;
 pub mod change;
+pub mod disabling;
 pub mod effect;
 pub mod instants;
 mod pass;
 mod publication;
+pub mod rollback;
 pub mod unreadable;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +31,7 @@ use vitrine_store::overrides::{BaseHint, OverrideStatus, StoredOverride};
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{Store, StoreError};
 
-pub use assignment::{Assignment, ListChange};
+pub use assignment::{Assignment, ListChange, crossed_amounts};
 pub use effect::{Effect, effect};
 use pass::each_base;
 pub use publication::{publish, restore};

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
+use vitrine_store::audit::{AuditContext, PublishedChange};
 use vitrine_store::overrides::StorePublication;
 use vitrine_store::prepared::{PreparedProduct, ProductDigest};
 use vitrine_store::record::{
@@ -325,6 +326,10 @@ impl Publication for BasePublication<'_> {
             changes: *changes,
         };
         self.ineffective.iter().map(of).collect()
+    }
+
+    fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
+        self.inner.log(context, change)
     }
 
     fn commit(

@@ -30,6 +30,7 @@ use crate::edge::http1::http1_builder;
 use crate::edge::reading::{Http1Watch, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
 use crate::http::App;
+use crate::http::access::client::Peer;
 
 /// Maximum number of open connections; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 64;
@@ -100,8 +101,9 @@ async fn accept(
     loop {
         tokio::select! {
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
-                Ok((socket, _)) => {
-                    connections.spawn(connection(socket, Arc::clone(&app), Arc::clone(&browser)));
+                Ok((socket, peer)) => {
+                    let peer = Peer::Address(peer.ip());
+                    connections.spawn(connection((socket, peer), Arc::clone(&app), Arc::clone(&browser)));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "can't accept a connection on the admin port");
@@ -114,7 +116,11 @@ async fn accept(
 }
 
 /// Serves one connection until it ends.
-async fn connection(socket: tokio::net::TcpStream, app: Arc<App>, browser: Arc<Browser>) {
+async fn connection(
+    (socket, peer): (tokio::net::TcpStream, Peer),
+    app: Arc<App>,
+    browser: Arc<Browser>,
+) {
     let progress = Progress::default();
     let timeouts = Timeouts::default();
     let reading = Http1Watch::new(timeouts, progress.clone());
@@ -124,7 +130,7 @@ async fn connection(socket: tokio::net::TcpStream, app: Arc<App>, browser: Arc<B
         let progress = progress.clone();
         async move {
             progress.begin();
-            let answer = pages::answer(&app, &browser, &request).await;
+            let answer = pages::answer(&app, &browser, peer, request).await;
             progress.end();
             Ok::<_, Infallible>(answer)
         }

@@ -2,39 +2,101 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Body;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::scrape;
 use crate::browser::{Browser, Page, PageRequest};
 use crate::http::App;
+use crate::http::access::client::Peer;
 use crate::metrics::text;
 use crate::panic_point::PanicPoint;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
+/// Maximum length of a form, in bytes: the codes of some ten thousand products.
+const MAX_FORM_BYTES: usize = 256 << 10;
+
+/// Maximum time for a form to arrive.
+const FORM_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Answers one request. Pages of the browser may take a while; all others are answered at once.
-pub(super) async fn answer<B>(app: &App, browser: &Arc<Browser>, request: &Request<B>) -> Page {
+pub(super) async fn answer<B: Body<Error: Into<BoxError>>>(
+    app: &App,
+    browser: &Arc<Browser>,
+    peer: Peer,
+    request: Request<B>,
+) -> Page {
     PanicPoint::AdminPage.pass();
-    let (method, uri) = (request.method(), request.uri());
-    let is_read = matches!(*method, Method::GET | Method::HEAD);
-    if !is_read || !Browser::owns(uri.path()) {
-        return plain_answer(app, method, uri.path());
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    let is_taken = match head.method {
+        Method::GET | Method::HEAD => Browser::owns(path),
+        Method::POST => Browser::takes_forms(path),
+        _ => false,
+    };
+    if !is_taken {
+        return plain_answer(app, &head.method, path);
     }
-    let host = request.headers().get(HOST);
+    let form = match head.method {
+        Method::POST => match form(&head.headers, body).await {
+            Ok(form) => form,
+            Err((status, words)) => return page(status, PLAIN, words),
+        },
+        _ => String::new(),
+    };
+    let host = head.headers.get(HOST);
     browser
         .answer(PageRequest {
-            path: uri.path().to_owned(),
-            query: uri.query().map(str::to_owned),
+            path: path.to_owned(),
+            query: head.uri.query().map(str::to_owned),
             host: host.and_then(|host| host.to_str().ok()).map(str::to_owned),
+            method: head.method,
+            headers: head.headers,
+            peer,
+            form,
         })
         .await
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Reads a form.
+async fn form<B: Body<Error: Into<BoxError>>>(
+    headers: &HeaderMap,
+    body: B,
+) -> Result<String, (StatusCode, &'static str)> {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let kind = kind
+        .and_then(|kind| kind.split(';').next())
+        .unwrap_or_default();
+    if !kind
+        .trim()
+        .eq_ignore_ascii_case("application/x-www-form-urlencoded")
+    {
+        let words = "only forms can be sent: application/x-www-form-urlencoded\n";
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+    }
+    let read = Limited::new(body, MAX_FORM_BYTES).collect();
+    let Ok(read) = tokio::time::timeout(FORM_TIMEOUT, read).await else {
+        return Err((StatusCode::REQUEST_TIMEOUT, "the form took too long\n"));
+    };
+    let too_large = (
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the form is too large, or broke off\n",
+    );
+    let bytes = read.map_err(|_| too_large)?.to_bytes();
+    let unreadable = (StatusCode::BAD_REQUEST, "the form isn't UTF-8\n");
+    String::from_utf8(bytes.into()).map_err(|_| unreadable)
 }
 
 fn plain_answer(app: &App, method: &Method, path: &str) -> Page {

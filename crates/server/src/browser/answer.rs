@@ -133,7 +133,8 @@ struct ProblemPage<'a> {
 }
 
 impl Problem {
-    fn new(status: StatusCode, title: &str, help: &str) -> Self {
+    /// Returns a problem; texts between backticks are code.
+    pub(super) fn new(status: StatusCode, title: &str, help: &str) -> Self {
         Self {
             status,
             title: title.to_owned(),

@@ -17,11 +17,13 @@ const PAGE: u32 = 100;
 const MAX_ENTRIES: u32 = 10_000;
 
 /// Kinds of subjects, with their words.
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 7] = [
     ("key", "Keys"),
     ("assortment", "Assortments"),
     ("webhook", "Webhooks"),
     ("text", "Texts"),
+    ("override", "Overrides"),
+    ("operator", "Operators"),
     ("store", "Store"),
 ];
 
@@ -83,7 +85,7 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
             "kind" => {
                 let is_known = KINDS.iter().any(|(kind, _)| *kind == value);
                 let known = Some(value).filter(|_| is_known);
-                let why = "isn't `key`, `assortment`, `webhook`, `text` or `store`";
+                let why = "isn't `key`, `assortment`, `webhook`, `text`, `override`, `operator` or `store`";
                 kind.replace(known.ok_or_else(|| refused("kind", why))?)
                     .is_some()
             }

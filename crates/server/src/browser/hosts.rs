@@ -40,6 +40,17 @@ impl Hosts {
     }
 }
 
+/// Returns true if a `Host` is that of this machine: browsers treat its pages as they treat HTTPS.
+pub(super) fn is_loopback(host: Option<&str>) -> bool {
+    let name = host.map(without_port).unwrap_or_default();
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let in_brackets = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let address = in_brackets.unwrap_or(&name).parse::<IpAddr>();
+    name == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
 /// Returns a host without its port. An IPv6 address in brackets keeps its colons.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
@@ -54,6 +65,29 @@ fn without_port(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for own in [
+            "127.0.0.1:9090",
+            "localhost",
+            "LOCALHOST.:1",
+            "[::1]:9090",
+            "127.9.9.9",
+        ] {
+            assert!(is_loopback(Some(own)), "{own}");
+        }
+        for other in [
+            "10.1.2.3",
+            "console.example:9090",
+            "localhost.evil.example",
+            "",
+            "[::2]",
+        ] {
+            assert!(!is_loopback(Some(other)), "{other}");
+        }
+        assert!(!is_loopback(None));
+    }
 
     #[test]
     fn hosts_other_than_addresses_and_named_ones_are_refused() {

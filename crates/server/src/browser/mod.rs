@@ -1,9 +1,10 @@
-//! The catalog browser: pages on the admin port for operators of a catalog. They show products as partners see them,
-//! their history, the keys, and the webhooks. Nothing here changes anything.
+//! The console: pages on the admin port for operators of a catalog. They show products as partners see them, their history, the keys,
+//! and the webhooks. Operators who signed in act, too.
 //!
 //! The grid and live products come from memory; history, revisions and keys from the store, on threads that may block.
 //! Products are untrusted: templates escape them, texts come from the sanitiser, pictures through this server.
 //!
+//! - [`sign_in`]: who asks; [`acts`]: what operators may do
 //! - `hosts`: allowed host names, against DNS rebinding
 //! - `query`: query of the products; `group`: groups of filter values; `column`: columns of the table, and sorting
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product
@@ -14,6 +15,7 @@
 //! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
 //! - `times`: times for people; `answer`: responses
 
+pub mod acts;
 mod amounts;
 mod answer;
 mod assortments;
@@ -42,6 +44,7 @@ mod product;
 mod query;
 mod revisions;
 mod selection;
+pub mod sign_in;
 mod sniff;
 mod table;
 mod times;
@@ -51,18 +54,22 @@ mod webhooks;
 use std::fmt;
 use std::sync::Arc;
 
-use http::StatusCode;
+use http::{HeaderMap, Method, StatusCode};
 use vitrine_model::code::ProductCode;
 use vitrine_store::Store;
 
 pub use answer::Page;
 pub use images::ImageSource;
+pub use sign_in::SignInSettings;
 
+use self::acts::{Act, ActsStore, Confirmed};
 use self::answer::{Problem, Shown};
 use self::hosts::Hosts;
 use self::images::Images;
 use self::index::Indexes;
+use self::sign_in::{Asker, SIGN_IN, SignIn, Viewer};
 use crate::http::App;
+use crate::http::access::client::Peer;
 use crate::http::routes::product_code;
 
 /// Settings of the browser.
@@ -74,12 +81,28 @@ pub struct BrowserSettings {
     pub images: ImageSource,
     /// Text that replaces the pages if they are hidden.
     pub hidden: Option<&'static str>,
+    /// Sign-in.
+    pub sign_in: SignInSettings,
+}
+
+/// Stores of the console.
+#[derive(Clone)]
+pub struct ConsoleStores {
+    /// The store that is followed, perhaps a replica: pages are made of it.
+    pub followed: Arc<dyn Store>,
+    /// The store that is written: it has the operators and their sessions.
+    pub written: Arc<dyn Store>,
+    /// The same through a handle of its own, for acts: they may wait for another writer, and nothing else waits for them.
+    pub acts: Arc<dyn Store>,
 }
 
 /// The catalog browser of one server.
 pub struct Browser {
     app: Arc<App>,
     store: Arc<dyn Store>,
+    acts_store: ActsStore,
+    confirmed: Confirmed,
+    sign_in: SignIn,
     hosts: Hosts,
     images: Images,
     indexes: Indexes,
@@ -95,12 +118,39 @@ impl fmt::Debug for Browser {
 /// Request for a page.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
+    /// Method: GET, HEAD or POST.
+    pub method: Method,
     /// Path of the URL.
     pub path: String,
     /// Query of the URL.
     pub query: Option<String>,
     /// Value of `Host`, if it is text.
     pub host: Option<String>,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Peer of the connection.
+    pub peer: Peer,
+    /// Body of a POST.
+    pub form: String,
+}
+
+impl PageRequest {
+    fn is_post(&self) -> bool {
+        self.method == Method::POST
+    }
+
+    #[cfg(test)]
+    fn get(path: &str) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.to_owned(),
+            query: None,
+            host: None,
+            headers: HeaderMap::new(),
+            peer: Peer::Unix,
+            form: String::new(),
+        }
+    }
 }
 
 /// Picture of a product.
@@ -127,22 +177,27 @@ enum Route {
     Keys,
     Endpoints,
     Endpoint(String),
+    Acts,
+    Act(&'static Act),
 }
 
 impl Browser {
-    /// Returns a browser of the catalog of `app`; `store` has its history and the keys.
+    /// Returns the console of the catalog of `app`.
     ///
     /// # Errors
     ///
     /// If the HTTP client for pictures can't be set up.
     pub fn new(
         app: Arc<App>,
-        store: Arc<dyn Store>,
+        stores: ConsoleStores,
         settings: BrowserSettings,
     ) -> anyhow::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             app,
-            store,
+            store: stores.followed,
+            acts_store: stores.acts,
+            confirmed: Confirmed::default(),
+            sign_in: SignIn::new(stores.written, settings.sign_in),
             hosts: Hosts::new(settings.hosts),
             images: Images::new(settings.images)?,
             indexes: Indexes::default(),
@@ -157,34 +212,83 @@ impl Browser {
         path == "/"
             || matches!(
                 first,
-                "catalog" | "revisions" | "overrides" | "keys" | "webhooks" | "audit" | "assets"
+                "catalog"
+                    | "revisions"
+                    | "overrides"
+                    | "keys"
+                    | "webhooks"
+                    | "audit"
+                    | "acts"
+                    | "sign-in"
+                    | "sign-out"
+                    | "sign-out-everywhere"
+                    | "assets"
             )
     }
 
-    /// Answers a GET or HEAD.
-    pub async fn answer(self: &Arc<Self>, asked: PageRequest) -> Page {
+    /// Returns true if forms are sent to a path.
+    #[must_use]
+    pub fn takes_forms(path: &str) -> bool {
+        path == SIGN_IN || acts::find(path).is_some()
+    }
+
+    /// Answers a request.
+    pub async fn answer(self: &Arc<Self>, request: PageRequest) -> Page {
         if let Some(hidden) = self.hidden {
             return answer::plain(StatusCode::NOT_FOUND, hidden);
         }
-        if let Err(refusal) = self.hosts.check(asked.host.as_deref()) {
+        if let Err(refusal) = self.hosts.check(request.host.as_deref()) {
             return answer::plain(StatusCode::MISDIRECTED_REQUEST, refusal);
         }
-        if let Some(name) = asked.path.strip_prefix("/assets/") {
-            return answer::asset(name);
+        match (request.path.as_str(), request.is_post()) {
+            (SIGN_IN, true) => return self.sign_in.begin(&request).await,
+            (path, false) if path.starts_with("/assets/") => {
+                return answer::asset(path.trim_start_matches("/assets/"));
+            }
+            _ => {}
         }
-        match route(&asked.path) {
+        let asker = self.asker(&request).await;
+        let viewer = match asker {
+            Err(problem) => return problem.page(),
+            Ok(asker) if request.path == SIGN_IN => return self.sign_in.show(&request, &asker),
+            Ok(Asker::Unknown) => return self.sign_in.demand(&request),
+            Ok(Asker::Operator(viewer)) => Some(viewer),
+            Ok(Asker::Anybody) => None,
+        };
+        match route(&request.path) {
+            Some(Route::Act(act)) => self.page(Route::Act(act), viewer, request).await,
             Some(Route::Picture(code, picture)) => self.picture(&code, picture).await,
-            Some(route) => self.page(route, asked.query).await,
+            Some(route) => self.page(route, viewer, request).await,
             None => Problem::not_found("Page not found", "Start from the catalog.").page(),
         }
     }
 
+    /// Returns who asks, on a thread that may block.
+    async fn asker(self: &Arc<Self>, request: &PageRequest) -> Result<Asker, Problem> {
+        let (browser, request) = (Arc::clone(self), request.clone());
+        let asked = tokio::task::spawn_blocking(move || browser.sign_in.asker(&request)).await;
+        asked.unwrap_or_else(|error| {
+            tracing::error!(%error, "checking who asks for a page of the console panicked");
+            Err(Problem::failed("This page can't be shown"))
+        })
+    }
+
     /// Renders a page on a thread that may block.
-    async fn page(self: &Arc<Self>, route: Route, query: Option<String>) -> Page {
+    async fn page(
+        self: &Arc<Self>,
+        route: Route,
+        viewer: Option<Viewer>,
+        request: PageRequest,
+    ) -> Page {
         let browser = Arc::clone(self);
         let make = move || {
-            let shown = browser.shown(route, query.as_deref());
-            shown.unwrap_or_else(Problem::page)
+            sign_in::viewer::with(viewer.as_ref(), || {
+                let shown = match route {
+                    Route::Act(act) => act.answer(&browser, viewer.as_ref(), &request),
+                    route => browser.shown(route, request.query.as_deref()),
+                };
+                shown.unwrap_or_else(Problem::page)
+            })
         };
         let made = tokio::task::spawn_blocking(make).await;
         made.unwrap_or_else(|error| {
@@ -206,7 +310,8 @@ impl Browser {
             Route::Keys => query::nothing(query).and_then(|()| keys::page(self)),
             Route::Endpoints => query::nothing(query).and_then(|()| webhooks::list(self)),
             Route::Endpoint(id) => query::nothing(query).and_then(|()| webhooks::one(self, &id)),
-            Route::Picture(..) => Err(Problem::failed("A picture isn't a page")),
+            Route::Acts => query::nothing(query).and_then(|()| acts::index::index()),
+            Route::Picture(..) | Route::Act(_) => Err(Problem::failed("This isn't a page")),
         }
     }
 
@@ -247,7 +352,10 @@ fn route(path: &str) -> Option<Route> {
         ["keys"] => Some(Route::Keys),
         ["webhooks"] => Some(Route::Endpoints),
         ["webhooks", id] => Some(Route::Endpoint((*id).to_owned())),
-        _ => None,
+        ["overrides"] => Some(Route::Overrides),
+        ["audit"] => Some(Route::Audit),
+        ["acts"] => Some(Route::Acts),
+        _ => acts::find(path).map(Route::Act),
     }
 }
 
@@ -267,6 +375,8 @@ mod tests {
             "/keys",
             "/webhooks/wh_1",
             "/assets/x",
+            "/acts/disable",
+            "/sign-in",
         ] {
             assert!(Browser::owns(own), "{own}");
         }

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
+use http::HeaderName;
 use vitrine_store::Store;
 
 use super::edges::socket_address;
 use crate::admin::Admin;
-use crate::browser::{self, Browser};
+use crate::browser::{self, Browser, ConsoleStores};
 use crate::http::App;
+use crate::http::access::client::TrustedPeer;
+use crate::live::Stores;
 
 /// Settings of the admin port.
 #[derive(Debug, Clone, Args)]
@@ -21,15 +24,15 @@ pub(super) struct AdminArgs {
     /// takes a free one. Without it there is no admin port.
     #[arg(long, env = "VITRINE_ADMIN_LISTEN", value_name = "ADDR:PORT", value_parser = socket_address)]
     admin_listen: Option<SocketAddr>,
-    /// Allow an admin port that other machines can reach: it needs no key.
+    /// Allow an admin port that other machines can reach: health checks and metrics need no key.
     #[arg(
         long,
         env = "VITRINE_ADMIN_BEYOND_LOOPBACK",
         value_parser = BoolishValueParser::new()
     )]
     admin_beyond_loopback: bool,
-    /// Show the catalog browser on an admin port that other machines can reach: it needs no key, and shows all
-    /// products, who loaded them, and the list of keys.
+    /// Show the catalog browser on an admin port that other machines can reach. It needs no key; without operators
+    /// (`vitrine operators`) it shows all products, who loaded them, and the list of keys to all who reach it.
     #[arg(
         long,
         env = "VITRINE_BROWSER_BEYOND_LOOPBACK",
@@ -53,6 +56,19 @@ pub(super) struct AdminArgs {
         default_value = "fetch"
     )]
     browser_images: ImagesArg,
+    /// Header in which proxies of --operator-proxies name the operator whom they signed in, such as X-Forwarded-User. It is refused
+    /// from others. The operator must exist: `vitrine operators add`.
+    #[arg(long, env = "VITRINE_OPERATOR_HEADER", value_name = "HEADER")]
+    operator_header: Option<HeaderName>,
+    /// Proxies in front of the admin port that are trusted to name operators, and clients' addresses in X-Forwarded-For: networks such
+    /// as 10.0.0.0/8, or addresses. Several with commas in between, or given several times. By default none.
+    #[arg(
+        long,
+        env = "VITRINE_OPERATOR_PROXIES",
+        value_name = "NETWORK,…",
+        value_delimiter = ','
+    )]
+    operator_proxies: Vec<TrustedPeer>,
 }
 
 /// Source of images.
@@ -82,6 +98,11 @@ impl AdminArgs {
                 );
                 Err(("admin_listen", message))
             }
+            _ if self.operator_header.is_some() && self.operator_proxies.is_empty() => {
+                let message = "--operator-header needs --operator-proxies: from others, the header would be forged"
+                    .to_owned();
+                Err(("operator_header", message))
+            }
             _ => Ok(()),
         }
     }
@@ -98,6 +119,10 @@ impl AdminArgs {
                 ImagesArg::Placeholder => browser::ImageSource::Placeholder,
             },
             hidden: is_hidden.then_some(HIDDEN),
+            sign_in: browser::SignInSettings {
+                header: self.operator_header.clone(),
+                proxies: self.operator_proxies.clone(),
+            },
         }
     }
 
@@ -140,9 +165,20 @@ impl AdminPort {
         })
     }
 
-    /// Starts the admin port; `store` has what isn't in memory.
-    pub(super) fn start(self, app: &Arc<App>, store: &Arc<dyn Store>) -> anyhow::Result<Admin> {
-        let browser = Browser::new(Arc::clone(app), Arc::clone(store), self.browser)?;
+    /// Starts the admin port. `acts` is a handle of the written store for acts; by default that of the server.
+    pub(super) fn start(
+        self,
+        app: &Arc<App>,
+        stores: &Stores,
+        acts: Option<Arc<dyn Store>>,
+    ) -> anyhow::Result<Admin> {
+        let Stores { followed, written } = stores;
+        let stores = ConsoleStores {
+            followed: Arc::clone(followed),
+            written: Arc::clone(written),
+            acts: acts.unwrap_or_else(|| Arc::clone(written)),
+        };
+        let browser = Browser::new(Arc::clone(app), stores, self.browser)?;
         Ok(Admin::start(self.listener, Arc::clone(app), browser)?)
     }
 }

@@ -19,10 +19,11 @@ Examples:
   vitrine audit --key vitrine_KVakkOwmM7g
   vitrine audit --limit 1000 --json";
 
-/// List the changes of keys, assortments and texts taken down or put back, and restores, the newest first.
+/// List the changes of keys, assortments, webhooks, overrides, operators and texts taken down or put back, rollbacks and restores, the
+/// newest first.
 ///
-/// The author of a change is the `SUDO_USER`, `USER` or `LOGNAME` of the command that made it; `unknown` if
-/// none was set. Secrets of keys aren't part of the log.
+/// The author of a change in the console is its operator; of a command, the `SUDO_USER`, `USER` or `LOGNAME` that it ran with,
+/// `unknown` if none was set. Secrets of keys aren't part of the log.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Audit {
@@ -138,7 +139,7 @@ fn described(change: &FieldChange) -> String {
     let after = after.as_deref().unwrap_or("none");
     match before {
         Some(before) => format!("{field} {before} → {after}"),
-        None if field == "secret" => "secret replaced".to_owned(),
+        None if ["secret", "password"].contains(&field.as_str()) => format!("{field} replaced"),
         None => format!("{field} {after}"),
     }
 }

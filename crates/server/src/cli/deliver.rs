@@ -62,7 +62,7 @@ impl Deliver {
             tracing::info!(target: STARTED, "admin port on {}", admin.address);
         }
         let _admin = admin
-            .map(|port| port.start(&app, &stores.followed))
+            .map(|port| port.start(&app, &stores, Some(store.open_for_acts()?)))
             .transpose()?;
         let follower = Follower::start(&stores, &live, &app.endpoints.addresses, None)?;
         let settings = self.webhooks.deliverer(store, &self.public_url, false)?;

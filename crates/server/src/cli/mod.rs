@@ -21,7 +21,6 @@ mod follow_settings;
 mod generate;
 mod get;
 mod history;
-mod instant;
 mod keys;
 mod layer_args;
 mod limits;
@@ -31,6 +30,7 @@ mod logging;
 mod man;
 mod mirror;
 mod openapi;
+mod operators;
 mod output;
 mod overrides;
 mod products;
@@ -52,7 +52,6 @@ mod state_dir;
 mod store_args;
 mod texts;
 mod tick;
-mod time;
 mod traces;
 mod webhook_settings;
 mod webhooks;
@@ -68,6 +67,7 @@ use clap::{Args, Parser, Subcommand};
 use vitrine_ingest::escape::single_line;
 use vitrine_store::StoreError;
 
+use crate::times::{self as time, instant};
 #[cfg(feature = "fuzzing")]
 pub use settings::fuzzing;
 use settings::{CommandLine, ConfigArgs, LoadedSettings, StartupError};
@@ -117,6 +117,8 @@ enum Command {
     Assortments(assortments::Assortments),
     #[command(subcommand)]
     Webhooks(webhooks::Webhooks),
+    #[command(subcommand)]
+    Operators(operators::Operators),
     Deliver(deliver::Deliver),
     #[command(subcommand)]
     Texts(texts::Texts),
@@ -159,6 +161,7 @@ impl Command {
             Self::Keys(keys) => keys.writes(),
             Self::Assortments(assortments) => assortments.writes(),
             Self::Webhooks(webhooks) => webhooks.writes(),
+            Self::Operators(operators) => operators.writes(),
             Self::Overrides(overrides) => overrides.writes(),
             _ => false,
         }
@@ -235,6 +238,7 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Keys(keys) => keys.run(&store),
         Command::Assortments(assortments) => assortments.run(&store),
         Command::Webhooks(webhooks) => webhooks.run(&store),
+        Command::Operators(operators) => operators.run(&store),
         Command::Deliver(deliver) => deliver.run(&store),
         Command::Texts(texts) => texts.run(&store),
         Command::Audit(audit) => audit.run(&store),

@@ -2,11 +2,10 @@
 
 use anyhow::bail;
 use clap::Args;
-use jiff::Timestamp;
 use serde_json::Value;
-use vitrine_ingest::overrides;
+use vitrine_ingest::overrides::rollback::{self, RolledBack};
 use vitrine_store::IfMissing;
-use vitrine_store::record::{Availability, PublishedRevision, RevisionNote};
+use vitrine_store::record::{Availability, PublishedRevision};
 
 use super::confirm::ConfirmArgs;
 use super::history::revision_json;
@@ -43,21 +42,11 @@ impl Rollback {
             "this replaces the live catalog with revision {}; `vitrine diff {0}` shows the differences",
             self.revision
         ))?;
-        let mut publication = overrides::publish(&*store)?;
-        if !overrides::restore(&*store, &mut *publication, self.revision)? {
-            bail!("there is no revision {}", self.revision);
-        }
-        let note = RevisionNote {
-            by: operator(),
-            note: self
-                .note
-                .clone()
-                .or_else(|| Some(format!("rollback to revision {}", self.revision))),
-            source_digest: None,
-        };
-        let published = publication.commit(Timestamp::now(), &note)?;
-        match (published, self.output.json) {
-            (Some((revision, counts)), true) => {
+        let by = operator();
+        let done = rollback::roll_back(&*store, self.revision, (&by, self.note.as_deref()))?;
+        match (done, self.output.json) {
+            (RolledBack::Missing, _) => bail!("there is no revision {}", self.revision),
+            (RolledBack::Published(revision, counts, note), true) => {
                 let published = PublishedRevision {
                     revision,
                     counts,
@@ -66,11 +55,13 @@ impl Rollback {
                 };
                 print_json(&revision_json(&published))?;
             }
-            (None, true) => print_json(&Value::Null)?,
-            (Some((revision, counts)), false) => {
+            (RolledBack::Unchanged, true) => print_json(&Value::Null)?,
+            (RolledBack::Published(revision, counts, _), false) => {
                 print(&format!("revision {}: {counts}\n", revision.number))?;
             }
-            (None, false) => print("nothing to do: this catalog is live already\n")?,
+            (RolledBack::Unchanged, false) => {
+                print("nothing to do: this catalog is live already\n")?;
+            }
         }
         Ok(Outcome::Done)
     }

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use vitrine_model::url::WebUrl;
+use vitrine_store::Store;
 
 use super::admin_port::{AdminArgs, AdminPort};
 use super::cors::CorsArgs;
@@ -116,6 +117,15 @@ enum AccessLogArg {
     Off,
 }
 
+impl From<AccessLogArg> for Destination {
+    fn from(argument: AccessLogArg) -> Self {
+        match argument {
+            AccessLogArg::Stdout => Self::Stdout,
+            AccessLogArg::Off => Self::Off,
+        }
+    }
+}
+
 impl Serve {
     /// Returns all faults between settings, each with its setting. `vitrine config check` and reloads call this as
     /// well, so it has no effects.
@@ -179,14 +189,11 @@ impl Serve {
         let state = state.map(|path| state_dir::open(path, followed, &listening.addresses));
         let (state, _lock) = state.transpose()?.unzip();
         let stores = self.follow.open(store, state.as_ref())?;
-        let access_log = match self.access_log {
-            AccessLogArg::Stdout => Destination::Stdout,
-            AccessLogArg::Off => Destination::Off,
-        };
         let (addresses, public_url) = (listening.addresses.clone(), listening.public_url.clone());
         if let Some(admin) = &admin {
             tracing::info!(target: STARTED, "admin port on {}", admin.address);
         }
+        let acts_store = admin.as_ref().map(|_| store.open_for_acts()).transpose()?;
         let settings = ServeSettings {
             edge,
             admin,
@@ -195,13 +202,14 @@ impl Serve {
             journal: self.follow.journal(),
             max_waits: self.limits.max_waits(),
             access,
-            access_log,
+            access_log: self.access_log.into(),
             cache_mib: self.cache_mib,
             traces: self.traces.start()?,
             reload,
             webhooks: (self.deliver_webhooks)
                 .then(|| self.webhooks.deliverer(store, &listening.public_url, true))
                 .transpose()?,
+            acts_store,
         };
         serve(listening, settings, &stores, || {
             let mut serving = format!(", serving {public_url}/v2");
@@ -228,7 +236,6 @@ pub(super) fn checked_public_url(url: &str) -> Result<String, String> {
 }
 
 /// Settings of a server, apart from its stores.
-#[derive(Debug)]
 pub(super) struct ServeSettings {
     /// Listeners, timeouts and limits of connections.
     pub(super) edge: server::EdgeSettings,
@@ -253,6 +260,8 @@ pub(super) struct ServeSettings {
     pub(super) reload: Reload,
     /// Deliveries to webhook endpoints.
     pub(super) webhooks: Option<DelivererSettings>,
+    /// Handle of the written store for acts on the admin port; by default that of the server.
+    pub(super) acts_store: Option<Arc<dyn Store>>,
 }
 
 impl Default for ServeSettings {
@@ -270,6 +279,7 @@ impl Default for ServeSettings {
             traces: Traces::default(),
             reload: Reload::default(),
             webhooks: None,
+            acts_store: None,
         }
     }
 }
@@ -299,6 +309,7 @@ pub(super) fn serve(
         traces,
         reload,
         webhooks,
+        acts_store,
     } = settings;
     let live = Arc::new(Live::new(max_stale_keys, journal));
     let certificates = edge.certificates.clone();
@@ -315,7 +326,7 @@ pub(super) fn serve(
     };
     let app = Arc::new(app::build(settings, Arc::clone(&live)));
     // Started first and stopped last: it answers while a large catalog is read, and while the server drains.
-    let start_admin = |port: AdminPort| port.start(&app, &stores.followed);
+    let start_admin = |port: AdminPort| port.start(&app, stores, acts_store);
     let _admin = admin.map(start_admin).transpose()?;
     let follower = Follower::start(stores, &live, &app.endpoints.addresses, state.as_ref())?;
     if live.snapshot().is_none() && !live.metrics.follow_catalog.is_failing() {

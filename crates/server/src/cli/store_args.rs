@@ -48,6 +48,9 @@ pub(super) struct StoreArgs {
     wait_seconds: u64,
 }
 
+/// Maximum time that an act of an operator waits for another writer.
+const ACT_WAIT: Duration = Duration::from_secs(10);
+
 impl StoreArgs {
     /// Opens the store.
     pub(super) fn open(&self, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
@@ -69,6 +72,12 @@ impl StoreArgs {
         let address = self.address()?;
         announce_migration(&address);
         address.open_to_follow(if_missing, self.patience())
+    }
+
+    /// Opens the store for acts of operators on a server, who wait for other writers for a moment only.
+    pub(super) fn open_for_acts(&self) -> Result<Arc<dyn Store>, StoreError> {
+        let wait = self.patience().min(ACT_WAIT);
+        self.address()?.open_to_follow(IfMissing::Refuse, wait)
     }
 
     /// Returns the store's address with its password.

@@ -24,7 +24,7 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All assets.
-pub const ASSETS: [Asset; 6] = [
+pub const ASSETS: [Asset; 7] = [
     Asset {
         name: "base.css",
         content_type: CSS,
@@ -49,6 +49,11 @@ pub const ASSETS: [Asset; 6] = [
         name: "browser.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../../assets/browser.js"),
+    },
+    Asset {
+        name: "console.css",
+        content_type: CSS,
+        bytes: include_bytes!("../../assets/console.css"),
     },
     Asset {
         name: "icon.svg",

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use vitrine_store::audit::AuditEntry;
+use vitrine_store::operators::Operator;
 use vitrine_store::overrides::StoredOverride;
 use vitrine_store::record::{CatalogItem, Moment};
 use vitrine_store::webhooks::Endpoint;
 use vitrine_store::{IfMissing, StoreError};
 
-/// Contents of a store without its random parts and times: products, overrides, texts, keys, assortments, the audit log.
+/// Contents of a store without its random parts and times: products, overrides, texts, keys, operators, assortments, the audit log.
 pub type State = Vec<String>;
 
 /// The state of a store; one that isn't there holds as much as an empty one.
@@ -60,6 +61,9 @@ pub fn state(path: &Path) -> State {
         format!("key {}, revoked: {}", key.label, key.revoked_at.is_some())
     };
     state.extend(keys.iter().map(key));
+    let operators = store.operators().expect("operators");
+    let operator = |one: &Operator| format!("operator {}, {}", one.name, one.role);
+    state.extend(operators.iter().map(operator));
     let assortments = store.assortments().expect("assortments");
     let rules = assortments
         .iter()

@@ -33,7 +33,7 @@ const fn scenario(
 }
 
 /// Every way to write.
-pub const SCENARIOS: [Scenario; 20] = [
+pub const SCENARIOS: [Scenario; 21] = [
     scenario(
         "load",
         "vitrine.db",
@@ -77,6 +77,11 @@ pub const SCENARIOS: [Scenario; 20] = [
         &["mirror", "--allow=retire=100%", "--from", "WEB"],
     ),
     scenario("revoke", "vitrine.db", &["keys", "revoke", "spare"]),
+    scenario(
+        "operator",
+        "vitrine.db",
+        &["operators", "add", "ines", "--role=editor", "--proxy-only"],
+    ),
     scenario(
         "webhook",
         "vitrine.db",

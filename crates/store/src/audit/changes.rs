@@ -1,4 +1,4 @@
-//! Changes of keys, of texts, of webhooks and by restores: the fields that differ. A secret is never among them.
+//! Changes of keys, of texts, of webhooks, of operators and by restores: the fields that differ. A secret is never among them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -11,6 +11,7 @@ use vitrine_model::key::{KeyKind, KeyRecord};
 use super::FieldChange;
 use crate::TextStatus;
 use crate::assortment::AssortmentVersion;
+use crate::operators::Operator;
 use crate::webhooks::Endpoint;
 
 /// A change of one subject, to be written.
@@ -72,7 +73,7 @@ fn key_values(record: &KeyRecord) -> [Option<String>; KEY_FIELDS.len()] {
 }
 
 /// Returns the fields that differ.
-fn differences(
+pub(super) fn differences(
     names: &[&str],
     before: impl IntoIterator<Item = Option<String>>,
     after: impl IntoIterator<Item = Option<String>>,
@@ -209,6 +210,37 @@ pub(crate) fn webhook_change(before: Option<&Endpoint>, after: Option<&Endpoint>
         subject_kind: "webhook",
         subject: subject.unwrap_or_default(),
         fields: differences(&WEBHOOK_FIELDS, values(before), values(after)),
+    }
+}
+
+/// Returns the change of an operator. Of a password it says only that it was replaced.
+pub(crate) fn operator_change(before: Option<&Operator>, after: Option<&Operator>) -> Change {
+    let values = |operator: Option<&Operator>| {
+        let sign_in = |operator: &Operator| match operator.password {
+            Some(_) => "password",
+            None => "proxy",
+        };
+        [
+            operator.map(|operator| operator.role.as_str().to_owned()),
+            operator.map(|operator| sign_in(operator).to_owned()),
+        ]
+    };
+    let mut fields = differences(&["role", "sign_in"], values(before), values(after));
+    if let (Some(before), Some(after)) = (before, after)
+        && let (Some(old), Some(new)) = (&before.password, &after.password)
+        && old != new
+    {
+        fields.push(FieldChange {
+            field: "password".to_owned(),
+            before: None,
+            after: None,
+        });
+    }
+    let subject = after.or(before).map(|operator| operator.name.to_string());
+    Change {
+        subject_kind: "operator",
+        subject: subject.unwrap_or_default(),
+        fields,
     }
 }
 

@@ -1,17 +1,21 @@
-//! The audit log: an entry for each change of a key, of an assortment or of a text's status, and for each restore. The stores write entries
+//! The audit log: an entry for each change of a key, of an assortment, of a text's status, of an override or of an operator, and for
+//! each rollback and restore. The stores write entries
 //! in the transaction of the change, by comparing what was there before with what is there after.
 //!
-//! - `changes`: comparing; `row`: stored entries, and the chain of their digests
+//! - `changes`, `published`: comparing; `row`: stored entries, and the chain of their digests
 
 mod changes;
+mod published;
 mod row;
 
 use jiff::Timestamp;
 
 pub(crate) use changes::{
-    Change, Standing, accepted_assortments, assortment_change, created, named, restored,
-    text_change, webhook_change, written_keys,
+    Change, Standing, accepted_assortments, assortment_change, created, named, operator_change,
+    restored, text_change, webhook_change, written_keys,
 };
+pub use published::PublishedChange;
+pub(crate) use published::published_change;
 pub(crate) use row::{AuditRow, Chain};
 
 /// Author, reason and kind of a change, for the audit log.
@@ -25,7 +29,7 @@ pub struct AuditContext {
     pub action: AuditAction,
 }
 
-/// Command that changes keys, assortments, texts, webhooks or everything.
+/// Act that changes keys, assortments, texts, webhooks, overrides, operators or everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditAction {
     /// Creation of a key.
@@ -60,6 +64,18 @@ pub enum AuditAction {
     ReplayWebhook,
     /// Deletion of a webhook endpoint.
     DeleteWebhook,
+    /// New override.
+    MakeOverride,
+    /// End of an override, by an operator.
+    EndOverride,
+    /// An old revision made live again.
+    RollBack,
+    /// Creation of an operator.
+    AddOperator,
+    /// Change of an operator.
+    SetOperator,
+    /// Removal of an operator.
+    RemoveOperator,
     /// Restore of a backup.
     Restore,
 }
@@ -69,12 +85,12 @@ impl AuditAction {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::CreateKey | Self::CreateWebhook => "create",
-            Self::SetKey => "set",
+            Self::CreateKey | Self::CreateWebhook | Self::MakeOverride => "create",
+            Self::SetKey | Self::SetOperator => "set",
             Self::RotateKey | Self::RotateWebhook => "rotate",
             Self::RevokeKey => "revoke",
             Self::SetAssortment => "set",
-            Self::RemoveAssortment => "remove",
+            Self::RemoveAssortment | Self::RemoveOperator => "remove",
             Self::AcceptAssortments => "accept",
             Self::TakeDownText => "take-down",
             Self::PutBackText => "put-back",
@@ -83,6 +99,9 @@ impl AuditAction {
             Self::TestWebhook => "test",
             Self::ReplayWebhook => "replay",
             Self::DeleteWebhook => "delete",
+            Self::EndOverride => "end",
+            Self::RollBack => "roll-back",
+            Self::AddOperator => "add",
             Self::Restore => "restore",
         }
     }
@@ -101,9 +120,10 @@ pub struct AuditEntry {
     pub note: Option<String>,
     /// Name of the [`AuditAction`].
     pub action: String,
-    /// Kind of the subject: `key`, `assortment`, `text`, `webhook` or `store`.
+    /// Kind of the subject: `key`, `assortment`, `text`, `webhook`, `override`, `operator` or `store`.
     pub subject_kind: String,
-    /// Prefix of a key, name of an assortment, digest of a text, id of an endpoint, or path of the backup.
+    /// Prefix of a key, name of an assortment or an operator, digest of a text, id of an endpoint, number of an override, path of
+    /// the backup, or `catalog`.
     pub subject: String,
     /// Fields that changed.
     pub changes: Vec<FieldChange>,

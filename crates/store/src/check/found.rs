@@ -56,6 +56,10 @@ pub(crate) const KEY_ASSORTMENT: Rule = fault(
     "key_assortment",
     "give it another assortment (`vitrine keys assign`), or set that one again (`vitrine assortments set`)",
 );
+pub(crate) const OPERATOR: Rule = fault(
+    "operator",
+    "set the operator again (`vitrine operators set`) or remove it; until then it can't sign in",
+);
 pub(crate) const ASSORTMENT: Rule = fault("assortment", RESTORE);
 pub(crate) const WEBHOOK: Rule = fault("webhook", RESTORE);
 pub(crate) const BASE: Rule = fault("base", RESTORE);

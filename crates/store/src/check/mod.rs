@@ -16,14 +16,15 @@ use crate::StoreError;
 use crate::assortment::{self, AssortmentVersion};
 use crate::audit::{AuditRow, Chain};
 use crate::digest::is_content;
+use crate::operators::{Operator, OperatorRow};
 use crate::overrides::{base_digest, base_of};
 use crate::record::{OwnText, StoredProduct};
 use crate::values::KeyRow;
 use crate::webhooks::{self, Endpoint};
 use found::{
     API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY, BASE,
-    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, PRODUCT_FACTS, TEXT_DIGEST,
-    TEXT_REFERENCE, WEBHOOK,
+    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, OPERATOR, PRODUCT_FACTS,
+    TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
 };
 
 /// Returns the name of a version in a report.
@@ -220,6 +221,14 @@ pub(crate) fn assortment(
                 _ => {}
             }
         }
+    }
+}
+
+/// Checks an operator: that its digest is the stored one, and that it can be read.
+pub(crate) fn operator(found: &mut Findings, row: OperatorRow) {
+    let place = format!("operator {}", row.name);
+    if let Err(error) = Operator::try_from(row) {
+        found.add(&OPERATOR, place, error.to_string());
     }
 }
 

@@ -7,7 +7,7 @@ use vitrine_model::content::TextName;
 use super::history::own_texts;
 use super::keys::{self, KEYS};
 use super::session::{Session, get};
-use super::{assortments, audit};
+use super::{assortments, audit, operators as stored_operators};
 use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, BASE, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, Rule, STATE, TEXT_NAME,
@@ -25,13 +25,14 @@ pub(super) const CHECKING: &str = "checking the store";
 /// Checks one part of the store.
 type Part = fn(&mut Session, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     state,
     counters,
     api_keys,
     assortments,
     webhooks,
     bases,
+    operators,
     audit_log,
     version_spans,
     versions,
@@ -176,6 +177,10 @@ fn bases(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> 
         found,
         ("vitrine.base_version", &BASE, check::base_place),
     )
+}
+
+fn operators(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
+    stored_operators::each(session, |row| check::operator(found, row))
 }
 
 fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@
 //! - `schema`: recognising, creating and migrating the schema
 //! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
 //! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows
-//! - `overrides`: overrides, and the bases of products; `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
+//! - `overrides`: overrides, and the bases of products; `operators`: operators and their sessions; `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
 //! - `texts`: texts and their sources; `prune`: deleting old revisions' data
 //! - `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
 
@@ -22,6 +22,7 @@ mod keys;
 mod limits;
 mod listen;
 mod lock;
+mod operators;
 mod overrides;
 mod password;
 mod pending;

@@ -11,12 +11,12 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
-use super::BEGIN;
-use super::history;
 use super::lock::{self, Lock};
 use super::pending::Pending;
 use super::session::{Session, Typed, count, get, number};
 use super::texts::{self, NOTIFY};
+use super::{BEGIN, audit, history};
+use crate::audit::{AuditContext, PublishedChange, published_change};
 use crate::fail_point::FailPoint;
 use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
@@ -33,6 +33,9 @@ const MAX_CACHED: usize = 2_000;
 
 /// Number of products fetched in one statement.
 const BATCH: usize = 500;
+
+/// Maximum time that a publish waits for another writer of the audit log.
+const LOG_WAIT: Duration = Duration::from_secs(30);
 
 /// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
 pub(super) struct PostgresPublication {
@@ -309,6 +312,11 @@ impl Publication for PostgresPublication {
         FailPoint::PublishOthersRetired.pass()?;
         self.counts.retired += codes.len() as u64;
         Ok(codes)
+    }
+
+    fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
+        lock::take(&mut self.session, Lock::Keys, LOG_WAIT)?;
+        audit::write(&mut self.session, context, vec![published_change(change)])
     }
 
     fn commit(

@@ -122,7 +122,7 @@ const TABLES: [Table; 13] = [
 ];
 
 /// Tables that a restore keeps, and that a new store gets from the backup.
-const KEPT: [Table; 2] = [
+const KEPT: [Table; 3] = [
     Table {
         sqlite: "audit_entry",
         postgres: "audit_entry",
@@ -133,6 +133,12 @@ const KEPT: [Table; 2] = [
         sqlite: "api_key_day",
         postgres: "api_key_day",
         columns: "day, prefix, requests, charged",
+        booleans: &[],
+    },
+    Table {
+        sqlite: "operator",
+        postgres: "operator",
+        columns: "name, role, password, stamp, created_at, digest",
         booleans: &[],
     },
 ];
@@ -150,6 +156,7 @@ pub(super) fn restore(
         lock::take(session, Lock::Keys, lock_wait)?;
         let before = audit::standing(session)?;
         let revision = replace(session, &backup)?;
+        session.run(RESTORING, "delete from vitrine.operator_session")?;
         webhooks::restore(session, &read_backup(&backup.connection)?)?;
         let changes = restored(&named(path), &before, &audit::standing(session)?);
         audit::write(session, context, changes)?;

@@ -43,7 +43,7 @@ pub(super) fn read(
 
 /// Writes an entry for each change.
 pub(super) fn write(
-    transaction: &Transaction<'_>,
+    transaction: &Connection,
     context: &AuditContext,
     changes: Vec<Change>,
 ) -> Result<(), StoreError> {
@@ -60,7 +60,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn insert(transaction: &Transaction<'_>, row: &AuditRow) -> rusqlite::Result<()> {
+fn insert(transaction: &Connection, row: &AuditRow) -> rusqlite::Result<()> {
     let sql =
         format!("insert into main.audit_entry ({COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)");
     let values = params![

@@ -40,6 +40,7 @@ pub(super) fn backup(
     let partial = Partial::create_beside(path)?;
     copy(connection, &partial, BACKING_UP)?;
     let copied = open::migrated(partial.path())?;
+    end_sessions(&copied).map_err(during(BACKING_UP))?;
     webhooks::backup::write(store, &webhooks::id(&copied, "state")?, &copied)?;
     drop(copied);
     let revision = history::revision(&open::read_only(partial.path())?, Moment::Live)?;
@@ -80,6 +81,7 @@ pub(super) fn restore(
     let new_id = random_id()?;
     let before = audit::standing(&transaction)?;
     replace(&transaction).map_err(&failed)?;
+    end_sessions(&transaction).map_err(&failed)?;
     keys::write_digests(&transaction)?;
     FailPoint::RestoreReplaced.pass()?;
     give_new_id(&transaction, &new_id).map_err(&failed)?;
@@ -132,10 +134,16 @@ pub(crate) fn create_from(
         webhooks::id(&connection, "state")?,
     );
     empty_webhooks(&connection).map_err(&failed)?;
+    end_sessions(&connection).map_err(&failed)?;
     drop(connection);
     copy.place()?;
     restore_webhooks(path, &store_id, &endpoints)?;
     Ok(revision)
+}
+
+/// Ends the sessions of all operators: those of a backup may have ended since.
+fn end_sessions(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("delete from main.operator_session")
 }
 
 /// Empties the tables of a backup that a store in use doesn't have.
@@ -205,7 +213,7 @@ fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), St
     }
 }
 
-/// Replaces all rows of all tables but those of the audit log and the days of keys with the backup's. The id of the store
+/// Replaces all rows of all tables but those of the audit log, the days of keys and the operators with the backup's. The id of the store
 /// stays, and so do revocations and rotations of keys and texts taken down: a restore mustn't undo these. To the texts it is
 /// one step, from the backup's state.
 fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
@@ -222,7 +230,7 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     )?;
     let sql = "select name from main.sqlite_schema \
                where type = 'table' and name not like 'sqlite\\_%' escape '\\' \
-                  and name not in ('audit_entry', 'api_key_day', \
+                  and name not in ('audit_entry', 'api_key_day', 'operator', 'operator_session', \
                      'webhook_state', 'webhook_endpoint', 'webhook_attempt')";
     let mut tables = transaction.prepare(sql)?;
     let tables = tables.query_map([], |row| row.get::<_, String>(0))?;

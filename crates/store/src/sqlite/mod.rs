@@ -6,6 +6,7 @@
 //! - `publish`: writing a revision
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
 //! - `overrides`: overrides, and the bases of products; `prune`: deleting old revisions' data
+//! - `operators`: operators of the console, and their sessions
 //! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
 //! - `texts`: texts and their sources
 //! - `check`: checks of all data; `failure`: SQLite's errors
@@ -26,6 +27,7 @@ mod holder;
 mod key_days;
 mod keys;
 mod open;
+mod operators;
 mod overrides;
 mod pack;
 mod partial;

@@ -8,7 +8,8 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
-use super::{committed, during, history, texts};
+use super::{audit, committed, during, history, texts};
+use crate::audit::{AuditContext, PublishedChange, published_change};
 use crate::fail_point::FailPoint;
 use crate::prepared::{DocumentForm, PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
@@ -344,6 +345,10 @@ impl Publication for SqlitePublication {
         self.counts.retired += codes.len() as u64;
         codes.sort();
         Ok(codes)
+    }
+
+    fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
+        audit::write(&self.connection, context, vec![published_change(change)])
     }
 
     fn commit(

@@ -6,12 +6,12 @@ use serde_json::json;
 use vitrine_store::IfMissing;
 use vitrine_store::audit::AuditAction;
 
-use super::set::{Changes, change, described};
 use super::{to_json, warn_of_older_servers};
 use crate::cli::audit::NoteArgs;
 use crate::cli::confirm::ConfirmArgs;
 use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::keys::{Changes, change, described, prefix_of};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Assign {
 impl Assign {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         if self.everything {
-            let key = super::prefix_of(&self.key);
+            let key = prefix_of(&self.key);
             self.confirm
                 .confirm(&format!("this shows {key} the whole catalog"))?;
         }

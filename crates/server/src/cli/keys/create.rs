@@ -17,6 +17,7 @@ use crate::cli::time::{parse_moment, to_second};
 use crate::cli::{
     Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
 };
+use crate::keys::new_key;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -116,12 +117,6 @@ fn create_record(
     let context = note.context(AuditAction::CreateKey);
     store.change_keys(&context, &mut |_| vec![record.clone()])?;
     Ok((key, record))
-}
-
-pub(super) fn new_key(kind: KeyKind) -> anyhow::Result<NewKey> {
-    let mut random = [0; NewKey::RANDOM_BYTES];
-    getrandom::fill(&mut random)?;
-    Ok(NewKey::from_random(kind, &random))
 }
 
 impl Create {

@@ -8,12 +8,11 @@ mod usage;
 
 use std::io::Write as _;
 
-use anyhow::bail;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_model::key::{KeyKind, KeyRecord};
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
@@ -28,6 +27,8 @@ use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
 pub(super) use self::create::{NewKeySettings, checked_version, create};
+use crate::keys;
+pub(super) use crate::keys::prefix_of;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -216,39 +217,7 @@ fn revoke(
     names: &[String],
 ) -> anyhow::Result<Outcome> {
     let now = to_second(Timestamp::now());
-    let mut unknown = Vec::new();
-    let mut revoked: Vec<String> = Vec::new();
-    store.change_keys(context, &mut |records| {
-        // A whole key is accepted as well, since it is about to be revoked.
-        let means = |name: &String, record: &KeyRecord| {
-            record.label == *name || record.prefix == prefix_of(name)
-        };
-        let is_unknown = |name: &&String| !records.iter().any(|record| means(name, record));
-        let names_unknown = names.iter().filter(is_unknown);
-        unknown = names_unknown
-            .map(|name| prefix_of(name).to_owned())
-            .collect();
-        if !unknown.is_empty() {
-            return Vec::new();
-        }
-        let meant = records
-            .iter()
-            .filter(|record| record.revoked_at.is_none())
-            .filter(|record| names.iter().any(|name| means(name, record)));
-        let revoke = |record: &KeyRecord| KeyRecord {
-            revoked_at: Some(now),
-            ..record.clone()
-        };
-        let changed: Vec<KeyRecord> = meant.map(revoke).collect();
-        revoked = changed.iter().map(|record| record.prefix.clone()).collect();
-        changed
-    })?;
-    if !unknown.is_empty() {
-        bail!(
-            "no key has the prefix or label `{}`; nothing was revoked, see `vitrine keys list`",
-            unknown.join("`, `")
-        );
-    }
+    let revoked = keys::revoke(store, names, now, context)?;
     if output.json {
         print_json(&json!({"revoked": revoked}))?;
     } else if revoked.is_empty() {
@@ -288,19 +257,4 @@ fn warn_of_older_servers(
         )?;
     }
     Ok(())
-}
-
-/// Minimum length of the end of a name that may be a partially copied secret.
-const SECRET_BYTES: usize = 32;
-
-/// Returns the prefix of a whole key; of other names, the name with the dots of its label. The result may be printed:
-/// anything that may be a secret is cut off.
-pub(super) fn prefix_of(name: &str) -> &str {
-    let may_be_secret = |end: &str| {
-        end.len() >= SECRET_BYTES && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    };
-    match name.split_once('.') {
-        Some((start, end)) if start.contains(NewKey::START) || may_be_secret(end) => start,
-        _ => name,
-    }
 }

@@ -1,20 +1,15 @@
 //! `vitrine disable`, `hide` and `set`: make overrides; `enable` and `overrides end`: end them.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
-use anyhow::bail;
 use clap::Args;
 use vitrine_ingest::load::apply::Intent;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::overrides::change::{self, Changed, Request};
-use vitrine_ingest::overrides::unreadable::ReadOverrides;
-use vitrine_ingest::overrides::{Assignment, Definition, Kind, Override};
+use vitrine_ingest::overrides::disabling::{Disabling, disabling};
+use vitrine_ingest::overrides::{Assignment, Definition, Kind, crossed_amounts};
 use vitrine_ingest::selection::{CodePattern, Selection};
-use vitrine_model::money::Amount;
 use vitrine_model::product::State;
-use vitrine_store::overrides::StoredOverride;
-use vitrine_store::record::Moment;
 use vitrine_store::{IfMissing, Store};
 
 use super::print::{print_changed, write_changed};
@@ -237,20 +232,6 @@ impl MakeArgs {
     }
 }
 
-/// Returns a minimum and a maximum that leave no amount.
-fn crossed_amounts(values: &[Assignment]) -> Option<(Amount, Amount)> {
-    let minimum = values.iter().filter_map(|value| match value {
-        Assignment::Minimum(amount) => Some(*amount),
-        _ => None,
-    });
-    let maximum = values.iter().filter_map(|value| match value {
-        Assignment::Maximum(amount) => Some(*amount),
-        _ => None,
-    });
-    let found = (minimum.max()?, maximum.min()?);
-    (found.0 > found.1).then_some(found)
-}
-
 /// Refuses a command line that selects nothing in particular.
 fn require_products(selection: &Selection) {
     if *selection == Selection::default() {
@@ -275,72 +256,6 @@ impl Enable {
         }
         self.change.end(&*store, &numbers)
     }
-}
-
-/// Overrides by `vitrine disable` of selected products.
-struct Disabling {
-    /// Numbers of the active ones, which are about no other product.
-    numbers: Vec<u64>,
-    /// Those that begin later.
-    scheduled: Vec<Override>,
-}
-
-/// Returns the overrides by `vitrine disable` of the selected products.
-fn disabling(store: &dyn Store, selection: &Selection) -> anyhow::Result<Disabling> {
-    let mut open = store.overrides()?;
-    open.retain(|one| one.ended.is_none());
-    let mut open = ReadOverrides::of(open).unless(StoredOverride::is_active)?;
-    open.retain(|one| one.definition.kind == Kind::Disable);
-    let mut found = BTreeSet::new();
-    // The number of products that aren't selected, and the first of them.
-    let mut others: BTreeMap<u64, (u64, String)> = BTreeMap::new();
-    let mut selected = 0_u64;
-    store.read_base(Moment::Live, &mut |base| {
-        let is_selected = selection.contains(&base)?;
-        selected += u64::from(is_selected);
-        for one in &open {
-            match (one.definition.selects(&base)?, is_selected) {
-                (true, true) => drop(found.insert(one.number)),
-                (true, false) => {
-                    let first = || (0, base.code.to_string());
-                    others.entry(one.number).or_insert_with(first).0 += 1;
-                }
-                (false, _) => {}
-            }
-        }
-        Ok(())
-    })?;
-    if selected == 0 {
-        bail!("no live product is selected");
-    }
-    open.retain(|one| found.contains(&one.number));
-    let (active, scheduled): (Vec<Override>, Vec<Override>) =
-        open.into_iter().partition(Override::is_active);
-    match (active.is_empty(), scheduled.first()) {
-        (true, Some(one)) => bail!(
-            "none of the {selected} selected products is disabled by an override now; override {} does so from {} on: \
-             `vitrine overrides end {}` cancels it",
-            one.number,
-            to_second(one.stored.made.from),
-            one.number,
-        ),
-        (true, None) => bail!(
-            "none of the {selected} selected products is disabled by an override; their state is the one that loads brought"
-        ),
-        (false, _) => {}
-    }
-    for Override { number, .. } in &active {
-        if let Some((count, first)) = others.get(number) {
-            bail!(
-                "override {number} disables {count} other products as well, such as {first}; end it with \
-                 `vitrine overrides end {number}`, and disable those again that are to stay so"
-            );
-        }
-    }
-    Ok(Disabling {
-        numbers: active.iter().map(|one| one.number).collect(),
-        scheduled,
-    })
 }
 
 impl ChangeArgs {

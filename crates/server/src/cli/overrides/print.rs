@@ -9,6 +9,7 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::apply::Intent;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::{counts_json, revision_json, shown};
+use vitrine_ingest::overrides::Override;
 use vitrine_ingest::overrides::change::Changed;
 use vitrine_ingest::overrides::instants::AppliedInstant;
 use vitrine_ingest::overrides::unreadable::Unreadable;

@@ -17,7 +17,7 @@ const HEAD: &str = "\
 ";
 
 /// Example values of settings without a default.
-const EXAMPLES: [(&str, &str); 13] = [
+const EXAMPLES: [(&str, &str); 15] = [
     ("cors_origins", "https://shop.example"),
     ("follow_store", "postgres://vitrine@replica.example/catalog"),
     ("limits_password_file", "/etc/vitrine/limits-password"),
@@ -26,6 +26,8 @@ const EXAMPLES: [(&str, &str); 13] = [
     ("webhook_networks", "10.0.0.0/8"),
     ("admin_listen", "127.0.0.1:9090"),
     ("admin_host", "vitrine.internal"),
+    ("operator_header", "X-Forwarded-User"),
+    ("operator_proxies", "127.0.0.1"),
     ("store_password_file", "/etc/vitrine/store-password"),
     ("tls_certificate", "/etc/vitrine/certificate.pem"),
     ("tls_key", "/etc/vitrine/certificate-key.pem"),

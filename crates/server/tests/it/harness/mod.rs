@@ -2,6 +2,7 @@
 //!
 //! - `server`: a running server, and the client that speaks to it
 //! - `browsed`: the catalog browser's pages
+//! - `console`: operators who are signed in to it
 //! - `feed`: a client of the changes feed, and its copy
 //! - `receiver`: receivers of webhooks
 //! - `redis`: a Redis of a test's own
@@ -14,6 +15,7 @@
 //! With `VITRINE_TEST_STORE=postgres` stores are databases of PostgreSQL, each of its own.
 
 pub mod browsed;
+pub mod console;
 pub mod feed;
 pub mod receiver;
 mod redis;

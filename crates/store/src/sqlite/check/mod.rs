@@ -9,7 +9,7 @@ use std::error::Error;
 use rusqlite::{Connection, Row, Transaction};
 
 use super::catalog::is_value_error;
-use super::{assortments, audit, during, keys, overrides};
+use super::{assortments, audit, during, keys, operators as stored_operators, overrides};
 use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, BASE, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE, VERSION_SPAN,
@@ -26,10 +26,13 @@ const WEBHOOKS: u32 = 6;
 /// Schema since which documents are packed, and bases have the columns of versions.
 const PACKED: u32 = super::pack::SCHEMA;
 
+/// Schema since which there are operators.
+const OPERATORS: u32 = 9;
+
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     integrity,
     references,
     state,
@@ -38,6 +41,7 @@ const PARTS: [Part; 15] = [
     assortments,
     webhooks,
     bases,
+    operators,
     audit_log,
     version_spans,
     products::versions,
@@ -218,6 +222,14 @@ fn assortments(transaction: &Transaction<'_>, found: &mut Findings) -> Result<()
 fn version_spans(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let versions = ("product_version", &VERSION_SPAN, check::version as _);
     products::spans(transaction, found, versions)
+}
+
+/// Checks the operators of the console.
+fn operators(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    if schema(transaction)? < OPERATORS {
+        return Ok(());
+    }
+    stored_operators::each(transaction, |row| check::operator(found, row))
 }
 
 /// Checks the bases of products that overrides alter; what these say is opaque here.

@@ -1,4 +1,8 @@
 //! Times and durations, as operators write and read them.
+//!
+//! - `instant`: times at which something is to happen
+
+pub(crate) mod instant;
 
 use std::time::Duration;
 
@@ -8,7 +12,7 @@ use jiff::{RoundMode, Span, Timestamp, TimestampRound, Unit};
 
 /// Parses a time: `2027-01-31` (the start of that day in UTC), `2027-01-31T12:00:00Z`, or a duration from `now`, such
 /// as `90d`.
-pub(super) fn parse_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+pub(crate) fn parse_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     parse_time(text).map_or_else(|| after(text, now), Ok).map_err(|_| {
         format!("`{text}` isn't a time; use a date (2027-01-31), a time (2027-01-31T12:00:00Z) or a span from now \
              (90d)")
@@ -16,7 +20,7 @@ pub(super) fn parse_moment(text: &str, now: Timestamp) -> Result<Timestamp, Stri
 }
 
 /// Parses a time: `2027-01-31` (the start of that day in UTC) or `2027-01-31T12:00:00Z`.
-pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     // The parser of dates also accepts times, and would ignore what follows the day.
     match (text.len(), text.parse::<Date>()) {
         (10, Ok(date)) => Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp()),
@@ -25,7 +29,7 @@ pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
 }
 
 /// Returns the time a duration after `now`: `7d`, `12h`, `30m`, `10s`.
-pub(super) fn after(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+pub(crate) fn after(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let later = now.to_zoned(TimeZone::UTC).checked_add(span(text)?);
     later
         .map(|later| later.timestamp())
@@ -33,7 +37,7 @@ pub(super) fn after(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 }
 
 /// Returns the time a duration before `now`.
-pub(super) fn parse_past_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+pub(crate) fn parse_past_moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let earlier = now.to_zoned(TimeZone::UTC).checked_sub(span(text)?);
     earlier
         .map(|earlier| earlier.timestamp())
@@ -52,7 +56,7 @@ fn no_span(text: &str) -> String {
 }
 
 /// Parses a pause: `30s`, `10m`, `1h`, at least a second.
-pub(super) fn parse_pause(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_pause(text: &str) -> Result<Duration, String> {
     let span = parse_length(text)?;
     match span >= Duration::from_secs(1) {
         true => Ok(span),
@@ -61,13 +65,13 @@ pub(super) fn parse_pause(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a duration: `0s`, `10s`, `5m`.
-pub(super) fn parse_length(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_length(text: &str) -> Result<Duration, String> {
     let start = Timestamp::UNIX_EPOCH;
     Ok(after(text, start)?.duration_since(start).unsigned_abs())
 }
 
 /// Truncates a time to the second, for lists.
-pub(super) fn to_second(moment: Timestamp) -> Timestamp {
+pub(crate) fn to_second(moment: Timestamp) -> Timestamp {
     let to_second = TimestampRound::new()
         .smallest(Unit::Second)
         .mode(RoundMode::Trunc);

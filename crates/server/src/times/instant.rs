@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
-use super::time::after;
+use super::after;
 
 /// A time, or a span from the time at which it is used.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ impl FromStr for Instant {
 
 /// Parses a time: `2026-12-01T09:00:00Z`, `2026-12-01 09:00 Europe/Berlin`, a day in a zone (its midnight), or a duration
 /// from `now`, such as `2h`.
-fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+pub(crate) fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let text = text.trim();
     // The parser would ignore a zone in brackets that contradicts the offset in front of it.
     if let Some(exact) = text

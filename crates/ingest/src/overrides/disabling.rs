@@ -1,0 +1,88 @@
+//! Overrides that disable products, to end them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::bail;
+use jiff::Timestamp;
+use vitrine_store::Store;
+use vitrine_store::overrides::StoredOverride;
+use vitrine_store::record::Moment;
+
+use super::unreadable::ReadOverrides;
+use super::{Kind, Override};
+use crate::selection::Selection;
+
+/// Overrides by `vitrine disable` of selected products.
+pub struct Disabling {
+    /// Numbers of the active ones, which are about no other product.
+    pub numbers: Vec<u64>,
+    /// Those that begin later.
+    pub scheduled: Vec<Override>,
+}
+
+/// Returns the overrides by `vitrine disable` of the selected products.
+///
+/// # Errors
+///
+/// If there is none, or one is about other products as well, or the store can't be read.
+pub fn disabling(store: &dyn Store, selection: &Selection) -> anyhow::Result<Disabling> {
+    let mut open = store.overrides()?;
+    open.retain(|one| one.ended.is_none());
+    let mut open = ReadOverrides::of(open).unless(StoredOverride::is_active)?;
+    open.retain(|one| one.definition.kind == Kind::Disable);
+    let mut found = BTreeSet::new();
+    // The number of products that aren't selected, and the first of them.
+    let mut others: BTreeMap<u64, (u64, String)> = BTreeMap::new();
+    let mut selected = 0_u64;
+    store.read_base(Moment::Live, &mut |base| {
+        let is_selected = selection.contains(&base)?;
+        selected += u64::from(is_selected);
+        for one in &open {
+            match (one.definition.selects(&base)?, is_selected) {
+                (true, true) => drop(found.insert(one.number)),
+                (true, false) => {
+                    let first = || (0, base.code.to_string());
+                    others.entry(one.number).or_insert_with(first).0 += 1;
+                }
+                (false, _) => {}
+            }
+        }
+        Ok(())
+    })?;
+    if selected == 0 {
+        bail!("no live product is selected");
+    }
+    open.retain(|one| found.contains(&one.number));
+    let (active, scheduled): (Vec<Override>, Vec<Override>) =
+        open.into_iter().partition(Override::is_active);
+    match (active.is_empty(), scheduled.first()) {
+        (true, Some(one)) => bail!(
+            "none of the {selected} selected products is disabled by an override now; override {} does so from {} on: \
+             `vitrine overrides end {}` cancels it",
+            one.number,
+            second(one.stored.made.from),
+            one.number,
+        ),
+        (true, None) => bail!(
+            "none of the {selected} selected products is disabled by an override; their state is the one that loads brought"
+        ),
+        (false, _) => {}
+    }
+    for Override { number, .. } in &active {
+        if let Some((count, first)) = others.get(number) {
+            bail!(
+                "override {number} disables {count} other products as well, such as {first}; end it with \
+                 `vitrine overrides end {number}`, and disable those again that are to stay so"
+            );
+        }
+    }
+    Ok(Disabling {
+        numbers: active.iter().map(|one| one.number).collect(),
+        scheduled,
+    })
+}
+
+/// Returns a time to the second, as text.
+fn second(time: Timestamp) -> String {
+    format!("{time:.0}")
+}

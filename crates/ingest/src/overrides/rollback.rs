@@ -1,0 +1,123 @@
+//! Making an old revision live again, and what that would do.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+use vitrine_model::revision::Revision;
+use vitrine_store::Store;
+use vitrine_store::audit::{AuditAction, AuditContext, PublishedChange};
+use vitrine_store::record::{Moment, PublishedCounts, RevisionNote};
+
+use super::{publish, restore};
+
+/// Number of codes of each kind that a plan names.
+const NAMED: usize = 20;
+
+/// Products of one kind in a plan: their number, and the first codes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Number.
+    pub count: u64,
+    /// The first codes.
+    pub first: Vec<ProductCode>,
+}
+
+impl Group {
+    fn add(&mut self, code: ProductCode) {
+        self.count += 1;
+        if self.first.len() < NAMED {
+            self.first.push(code);
+        }
+    }
+}
+
+/// Difference between the live catalog and an old revision, as clients saw it then: overrides of now lie over it after a rollback.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RollbackPlan {
+    /// Products that only the old revision has.
+    pub created: Group,
+    /// Products that differ.
+    pub changed: Group,
+    /// Products that only the live revision has.
+    pub retired: Group,
+}
+
+/// Returns what a rollback would do; `None` if the revision doesn't exist.
+///
+/// # Errors
+///
+/// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`](vitrine_store::StoreError::Pruned)).
+pub fn plan(store: &dyn Store, number: u64) -> anyhow::Result<Option<RollbackPlan>> {
+    // Documents only by their hash: a catalog may be large.
+    let hashes = RandomState::new();
+    let mut live: HashMap<ProductCode, u64> = HashMap::new();
+    store.read_products(Moment::Live, &mut |product| {
+        live.insert(product.code, hashes.hash_one(product.document));
+        Ok(())
+    })?;
+    let mut plan = RollbackPlan::default();
+    let found = store.read_products(Moment::Revision(number), &mut |product| {
+        match live.remove(&product.code) {
+            None => plan.created.add(product.code),
+            Some(hash) if hash != hashes.hash_one(product.document) => {
+                plan.changed.add(product.code);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    })?;
+    let mut left: Vec<ProductCode> = live.into_keys().collect();
+    left.sort_unstable();
+    left.into_iter().for_each(|code| plan.retired.add(code));
+    Ok(found.map(|_| plan))
+}
+
+/// Outcome of a rollback.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RolledBack {
+    /// The revision doesn't exist.
+    Missing,
+    /// The same catalog is live already; nothing was changed.
+    Unchanged,
+    /// The new revision.
+    Published(Revision, PublishedCounts, RevisionNote),
+}
+
+/// Makes an old revision live again, as a new one, with an entry in the audit log.
+///
+/// # Errors
+///
+/// If the store can't be read or written, or the revision was pruned; then nothing was changed.
+pub fn roll_back(
+    store: &dyn Store,
+    number: u64,
+    (by, note): (&str, Option<&str>),
+) -> anyhow::Result<RolledBack> {
+    let mut publication = publish(store)?;
+    if !restore(store, &mut *publication, number)? {
+        return Ok(RolledBack::Missing);
+    }
+    let context = AuditContext {
+        by: by.to_owned(),
+        note: note.map(str::to_owned),
+        action: AuditAction::RollBack,
+    };
+    let live = store.revisions(1)?.pop();
+    let change = PublishedChange::Revision {
+        before: live.map(|live| live.revision.number),
+        after: number,
+    };
+    publication.log(&context, change)?;
+    let described = format!("rollback to revision {number}");
+    let note = RevisionNote {
+        by: by.to_owned(),
+        note: Some(note.map_or(described, str::to_owned)),
+        source_digest: None,
+    };
+    Ok(match publication.commit(Timestamp::now(), &note)? {
+        Some((revision, counts)) => RolledBack::Published(revision, counts, note),
+        None => RolledBack::Unchanged,
+    })
+}

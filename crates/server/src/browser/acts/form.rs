@@ -1,0 +1,84 @@
+//! Fields of a form, as a query or the body of a POST has them.
+
+use http::StatusCode;
+
+use crate::browser::answer::Problem;
+use crate::browser::query::pairs;
+
+/// Fields of a form.
+#[derive(Debug, Clone, Default)]
+pub(in crate::browser) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Decodes the fields.
+    pub(in crate::browser) fn parse(text: &str) -> Result<Self, Problem> {
+        let decoded = pairs(Some(text));
+        decoded.map(Self).map_err(|_| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                "This form can't be read",
+                "It isn't form-encoded UTF-8.",
+            )
+        })
+    }
+
+    /// Returns a form with these fields.
+    pub(super) fn of(fields: Vec<(&'static str, String)>) -> Self {
+        let fields = fields.into_iter();
+        Self(
+            fields
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
+    }
+
+    /// Returns a field as it was sent; empty if it wasn't.
+    pub(in crate::browser) fn raw(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(own, _)| own == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// Returns a field without spaces at its ends; empty if it wasn't sent.
+    pub(in crate::browser) fn text(&self, name: &str) -> &str {
+        self.raw(name).trim()
+    }
+
+    /// Returns a field, unless it is empty.
+    pub(in crate::browser) fn get(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|value| !value.is_empty())
+    }
+
+    /// Returns true if a field isn't empty.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Returns all values of a field that are separated by spaces, commas or lines.
+    pub(super) fn words(&self, name: &str) -> Vec<&str> {
+        let own = self.0.iter().filter(|(own, _)| own == name);
+        own.flat_map(|(_, value)| value.split([' ', ',', '\t', '\r', '\n']))
+            .filter(|word| !word.is_empty())
+            .collect()
+    }
+
+    /// Returns all values of a field that are separated by commas or lines, for values with spaces.
+    pub(super) fn items(&self, name: &str) -> Vec<&str> {
+        let own = self.0.iter().filter(|(own, _)| own == name);
+        own.flat_map(|(_, value)| value.split([',', '\r', '\n']))
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .collect()
+    }
+
+    /// Returns all values of a field, one a line, to be shown in a form again.
+    pub(super) fn lines(&self, name: &str) -> String {
+        let own = self.0.iter().filter(|(own, _)| own == name);
+        let values: Vec<&str> = own.map(|(_, value)| value.trim()).collect();
+        values.join("\n").trim().to_owned()
+    }
+
+    /// Returns true if the form was sent to be done, not only to be planned.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.text("confirm") == "yes"
+    }
+}

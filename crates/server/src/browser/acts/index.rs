@@ -1,0 +1,31 @@
+//! The page of all acts.
+
+use askama::Template;
+use http::StatusCode;
+
+use super::ACTS;
+use crate::browser::answer::{self, ASSETS, Shown};
+use crate::browser::sign_in::viewer;
+
+#[derive(Template)]
+#[template(path = "acts/index.html")]
+struct IndexPage {
+    assets: &'static str,
+    here: &'static str,
+    acts: Vec<(&'static str, &'static str)>,
+}
+
+/// Renders the page of all acts that the operator may do.
+pub(in crate::browser) fn index() -> Shown {
+    let viewer = viewer::current();
+    let may = |role| viewer.as_ref().is_some_and(|viewer| viewer.is(role));
+    let acts = ACTS.iter().filter(|act| may(act.role));
+    let page = IndexPage {
+        assets: ASSETS,
+        here: "acts",
+        acts: acts
+            .filter_map(|act| Some((act.path, act.title?)))
+            .collect(),
+    };
+    answer::html(StatusCode::OK, &page)
+}

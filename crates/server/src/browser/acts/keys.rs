@@ -1,0 +1,366 @@
+//! Acts on API keys. A new key is shown once, on the page that made it.
+
+use anyhow::{Context as _, anyhow, bail};
+use jiff::Timestamp;
+use vitrine_model::key::{KeyKind, KeyRecord};
+use vitrine_model::quota::Quota;
+use vitrine_model::version::ApiVersion;
+use vitrine_store::Store;
+use vitrine_store::audit::AuditAction;
+
+use super::page::{ActPage, Field, FieldKind, Told};
+use super::{Context, Outcome};
+use crate::browser::times::minute;
+use crate::keys::{self, Changes, Rotated, change, described, new_key};
+use crate::times::{after, parse_moment, to_second};
+
+/// Sentence above a new key.
+const ONCE: &str = "Copy this key now; it won’t be shown again.";
+
+fn field(context: &Context<'_>, name: &'static str, words: (&'static str, &'static str)) -> Field {
+    Field::new(context, FieldKind::Line, name, words)
+}
+
+/// Fields of what a key may have.
+fn values(context: &Context<'_>) -> Vec<Field> {
+    let served = ApiVersion::SERVED.map(|version| {
+        let text = version.as_str().to_owned();
+        (text.clone(), text)
+    });
+    let mut versions = vec![(String::new(), "the default one".to_owned())];
+    versions.extend(served);
+    let words = ("API version", "Of responses to requests that name none.");
+    vec![
+        field(
+            context,
+            "expires",
+            (
+                "Expires",
+                "A date, a time or a span from now, such as 90d. Empty: never.",
+            ),
+        ),
+        field(
+            context,
+            "quota",
+            ("Quota", "REQUESTS/SECONDS, such as 600/60. Empty: none."),
+        ),
+        field(
+            context,
+            "assortment",
+            ("Assortment", "That the key sees. Empty: the whole catalog."),
+        ),
+        Field::new(context, FieldKind::Choice(versions), "api_version", words),
+    ]
+}
+
+/// Reads what a key may have.
+fn read(context: &Context<'_>) -> anyhow::Result<Changes> {
+    let form = &context.form;
+    let expires = form
+        .get("expires")
+        .map(|when| parse_moment(when, context.now));
+    let expires = expires
+        .transpose()
+        .map_err(|why| anyhow!("Expires: {why}"))?;
+    let quota = form.get("quota").map(str::parse::<Quota>).transpose();
+    let quota = quota.map_err(|invalid| anyhow!("Quota: expected {invalid}"))?;
+    let version = form.get("api_version");
+    if let Some(version) = version
+        && version.parse::<ApiVersion>().is_err()
+    {
+        bail!("API version: the server doesn't have {version}");
+    }
+    Ok(Changes {
+        label: None,
+        expires_at: Some(expires.map(to_second)),
+        api_version: Some(version.map(str::to_owned)),
+        assortment: Some(form.get("assortment").map(str::to_owned)),
+        quota: Some(quota),
+    })
+}
+
+fn label(context: &Context<'_>) -> anyhow::Result<String> {
+    let label = context.form.text("label");
+    match label.is_empty() || label.chars().any(char::is_control) {
+        true => bail!("Label: give the key a name in plain words"),
+        false => Ok(label.to_owned()),
+    }
+}
+
+/// Returns the key of the form, by its prefix.
+fn known(context: &Context<'_>) -> anyhow::Result<KeyRecord> {
+    let prefix = keys::prefix_of(context.form.text("key"));
+    let all = context.store.keys()?;
+    let found = all.into_iter().find(|record| record.prefix == prefix);
+    found.with_context(|| format!("no key has the prefix `{prefix}`; the page of keys lists all"))
+}
+
+fn prefix(context: &Context<'_>) -> Field {
+    field(
+        context,
+        "key",
+        ("Key", "Its prefix, such as vitrine_KVakkOwmM7g."),
+    )
+}
+
+fn finish(
+    page: ActPage,
+    context: &Context<'_>,
+    told: anyhow::Result<Told>,
+    command: &str,
+) -> Outcome {
+    match told {
+        Ok(told) if context.form.is_confirmed() => page.done(told),
+        Ok(told) => page.planned(told),
+        Err(error) => page.failed(&error, command),
+    }
+    .into()
+}
+
+fn all_keys() -> Vec<(String, &'static str)> {
+    vec![("/keys".to_owned(), "All keys")]
+}
+
+fn create_page(context: &Context<'_>) -> ActPage {
+    let words = ("Test key", "It may ask for any error by X-Simulate.");
+    let mut fields = vec![field(context, "label", ("Label", "For people."))];
+    fields.push(Field::new(context, FieldKind::Tick, "test", words));
+    fields.extend(values(context));
+    fields.push(Field::note(context));
+    ActPage::new("Create a key", "Servers accept it within a second.", fields)
+}
+
+pub(super) fn show_create(context: &Context<'_>) -> Outcome {
+    create_page(context).into()
+}
+
+pub(super) fn create(context: &Context<'_>) -> Outcome {
+    let told = created(context);
+    finish(create_page(context), context, told, "vitrine keys create")
+}
+
+fn created(context: &Context<'_>) -> anyhow::Result<Told> {
+    let (label, values) = (label(context)?, read(context)?);
+    let kind = match context.form.has("test") {
+        true => KeyKind::Test,
+        false => KeyKind::Live,
+    };
+    let key = new_key(kind)?;
+    let now = to_second(context.now);
+    let record = values.applied_to(&KeyRecord::new(&key, kind, &label, now));
+    let sees = match &record.assortment {
+        Some(name) => format!("the assortment {name}"),
+        None => "the whole catalog".to_owned(),
+    };
+    if !context.form.is_confirmed() {
+        if let Some(name) = &record.assortment {
+            require_assortment(context.store, name)?;
+        }
+        return Ok(Told {
+            lines: vec![format!(
+                "A key with the label {label} will be created. It sees {sees}."
+            )],
+            ..Told::default()
+        });
+    }
+    let audit = context.audit(AuditAction::CreateKey);
+    (context.store).change_keys(&audit, &mut |_| vec![record.clone()])?;
+    Ok(Told {
+        lines: vec![format!(
+            "The key {} was created. It sees {sees}. {ONCE}",
+            key.prefix()
+        )],
+        secret: Some(key.reveal().to_string()),
+        links: all_keys(),
+        ..Told::default()
+    })
+}
+
+fn require_assortment(store: &dyn Store, name: &str) -> anyhow::Result<()> {
+    let live = store.read_assortments(&[])?;
+    match live.names.iter().any(|(known, _)| known == name) {
+        true => Ok(()),
+        false => bail!("there is no assortment `{name}`"),
+    }
+}
+
+fn set_page(context: &Context<'_>) -> ActPage {
+    let mut fields = vec![
+        prefix(context),
+        field(context, "label", ("Label", "For people.")),
+    ];
+    fields.extend(values(context));
+    fields.push(Field::note(context));
+    ActPage::new(
+        "Change a key",
+        "The key gets all of these values; servers follow within a second.",
+        fields,
+    )
+}
+
+/// Shows the form with the values that the key has now.
+pub(super) fn show_set(context: &Context<'_>) -> Outcome {
+    let Ok(record) = known(context) else {
+        return set_page(context).into();
+    };
+    let text = |value: Option<String>| value.unwrap_or_default();
+    let form = super::form::Form::of(vec![
+        ("key", record.prefix),
+        ("label", record.label),
+        ("expires", text(record.expires_at.map(|at| at.to_string()))),
+        ("quota", text(record.quota.map(|quota| quota.to_string()))),
+        ("assortment", text(record.assortment)),
+        ("api_version", text(record.api_version)),
+    ]);
+    set_page(&Context { form, ..*context }).into()
+}
+
+pub(super) fn set(context: &Context<'_>) -> Outcome {
+    let told = changed(context);
+    finish(set_page(context), context, told, "vitrine keys set")
+}
+
+fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
+    let record = known(context)?;
+    let changes = Changes {
+        label: Some(label(context)?),
+        ..read(context)?
+    };
+    if !context.form.is_confirmed() {
+        let after = changes.applied_to(&record);
+        return Ok(Told {
+            lines: vec![described(&record, &after)],
+            ..Told::default()
+        });
+    }
+    let audit = context.audit(AuditAction::SetKey);
+    let now = to_second(context.now);
+    let (before, after) = change(context.store, &record.prefix, &changes, now, &audit)?;
+    Ok(Told {
+        lines: vec![described(&before, &after)],
+        links: all_keys(),
+        ..Told::default()
+    })
+}
+
+fn rotate_page(context: &Context<'_>) -> ActPage {
+    let overlap = field(
+        context,
+        "overlap",
+        (
+            "Overlap",
+            "Time for which the old key stays valid, such as 7d.",
+        ),
+    );
+    ActPage::new(
+        "Rotate a key",
+        "Creates a successor with the same label and values; the old key ends after the overlap.",
+        vec![prefix(context), overlap.or("7d"), Field::note(context)],
+    )
+}
+
+pub(super) fn show_rotate(context: &Context<'_>) -> Outcome {
+    rotate_page(context).into()
+}
+
+pub(super) fn rotate(context: &Context<'_>) -> Outcome {
+    let told = rotated(context);
+    finish(rotate_page(context), context, told, "vitrine keys rotate")
+}
+
+fn rotated(context: &Context<'_>) -> anyhow::Result<Told> {
+    let record = known(context)?;
+    let now = to_second(context.now);
+    let ends = after(context.form.text("overlap"), now);
+    let ends = ends.map_err(|why| anyhow!("Overlap: {why}"))?;
+    if !context.form.is_confirmed() {
+        if !record.is_active(now) || record.rotated_at.is_some() {
+            bail!(
+                "the key {} isn't in use, or was rotated already",
+                record.prefix
+            );
+        }
+        return Ok(Told {
+            lines: vec![format!(
+                "The key {}, {}, gets a successor, and ends at {}.",
+                record.prefix,
+                record.label,
+                minute(&ends)
+            )],
+            ..Told::default()
+        });
+    }
+    let audit = context.audit(AuditAction::RotateKey);
+    let rotated = keys::rotate(context.store, &record.prefix, (now, ends), &audit)?;
+    let Rotated {
+        key,
+        successor,
+        ending,
+    } = rotated;
+    let mut told = Told {
+        lines: vec![format!("The key {} was created. {ONCE}", key.prefix())],
+        secret: Some(key.reveal().to_string()),
+        links: all_keys(),
+        ..Told::default()
+    };
+    for old in &ending {
+        let ends = old.expires_at.as_ref().map_or_else(String::new, minute);
+        told.lines.push(format!("{} ends at {ends}.", old.prefix));
+        let moved = (context.store).move_endpoints(&old.prefix, &successor.prefix, &audit);
+        if let Err(error) = moved {
+            tracing::error!(%error, key = old.prefix, "the webhook endpoints of a rotated key can't be moved to its successor");
+            told.warnings.push(format!(
+                "The webhook endpoints of {} are still its own, and end with it. Rotate the new key again.",
+                old.prefix
+            ));
+        }
+    }
+    Ok(told)
+}
+
+fn revoke_page(context: &Context<'_>) -> ActPage {
+    ActPage::new(
+        "Revoke a key",
+        "For good. Servers refuse it within a second.",
+        vec![prefix(context), Field::note(context)],
+    )
+}
+
+pub(super) fn show_revoke(context: &Context<'_>) -> Outcome {
+    revoke_page(context).into()
+}
+
+pub(super) fn revoke(context: &Context<'_>) -> Outcome {
+    let told = revoked(context);
+    finish(revoke_page(context), context, told, "vitrine keys revoke")
+}
+
+fn revoked(context: &Context<'_>) -> anyhow::Result<Told> {
+    let record = known(context)?;
+    let KeyRecord { prefix, label, .. } = &record;
+    if record.revoked_at.is_some() {
+        bail!("the key {prefix} was revoked before");
+    }
+    let endpoints = context.store.endpoints()?;
+    let endpoints = endpoints.iter().filter(|one| one.key == *prefix).count();
+    let mut told = Told::default();
+    if endpoints > 0 {
+        told.warnings
+            .push(format!("Webhook endpoints that end with it: {endpoints}."));
+    }
+    if !context.form.is_confirmed() {
+        let used = record.last_used_at.as_ref();
+        let used = used.map_or_else(|| "never".to_owned(), |at: &Timestamp| minute(at));
+        told.lines.push(format!(
+            "The key {prefix}, {label}, will be refused. It was last used: {used}."
+        ));
+        return Ok(told);
+    }
+    let audit = context.audit(AuditAction::RevokeKey);
+    let now = to_second(context.now);
+    keys::revoke(context.store, std::slice::from_ref(prefix), now, &audit)?;
+    told.lines
+        .push(format!("The key {prefix}, {label}, is revoked."));
+    told.links = all_keys();
+    Ok(told)
+}

@@ -1,0 +1,363 @@
+//! Acts of operators. Each is a form: filled in, it first shows what it would do, and does that when it is confirmed. All work without
+//! a script.
+//!
+//! [`ACTS`] has all acts, with the least role of each: requests are routed by it, and tests go through it.
+//!
+//! - `form`: fields of a form; `page`: the page of an act
+//! - `overrides`: overrides of products; `selection`: the products that a form selects
+//! - `keys`, `webhooks`, `rollback`: acts of owners
+//! - `index`: the page of all acts
+
+pub(super) mod form;
+mod keys;
+pub(super) mod index;
+mod overrides;
+mod page;
+mod rollback;
+mod selection;
+mod webhooks;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::StatusCode;
+use jiff::Timestamp;
+use vitrine_ingest::escape::single_line;
+use vitrine_store::audit::{AuditAction, AuditContext};
+use vitrine_store::operators::Role;
+use vitrine_store::{Store, StoreError};
+
+use self::form::Form;
+use self::page::ActPage;
+use super::answer::{Problem, Shown};
+use super::sign_in::pages::Sessions;
+use super::sign_in::{Viewer, forbidden};
+use super::{Browser, PageRequest};
+use crate::error_chain::ErrorChain;
+
+/// An act, or the page of one.
+pub struct Act {
+    /// Path of its page and of its form.
+    pub path: &'static str,
+    /// Least role that may see the page and send the form.
+    pub role: Role,
+    /// Link to it on the page of all acts; none if it stands elsewhere.
+    title: Option<&'static str>,
+    /// Shows the empty form; none if another page has it.
+    show: Option<fn(&Context<'_>) -> Outcome>,
+    /// Plans or does it.
+    run: fn(&Context<'_>) -> Outcome,
+}
+
+impl std::fmt::Debug for Act {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} ({})", self.path, self.role)
+    }
+}
+
+/// Response of an act: a page of its form, or another one.
+enum Outcome {
+    Act(Box<ActPage>),
+    Page(Shown),
+}
+
+impl From<ActPage> for Outcome {
+    fn from(page: ActPage) -> Self {
+        Self::Act(Box::new(page))
+    }
+}
+
+/// Request for an act.
+struct Context<'c> {
+    browser: &'c Browser,
+    store: &'c dyn Store,
+    viewer: &'c Viewer,
+    request: &'c PageRequest,
+    form: Form,
+    now: Timestamp,
+}
+
+impl Context<'_> {
+    /// Returns the note of the form.
+    fn note(&self) -> Option<String> {
+        self.form.get("note").map(str::to_owned)
+    }
+
+    /// Returns the operator and its note, for the audit log.
+    fn audit(&self, action: AuditAction) -> AuditContext {
+        AuditContext {
+            by: self.viewer.name.to_string(),
+            note: self.note(),
+            action,
+        }
+    }
+}
+
+const fn act(
+    path: &'static str,
+    role: Role,
+    title: &'static str,
+    show: fn(&Context<'_>) -> Outcome,
+    run: fn(&Context<'_>) -> Outcome,
+) -> Act {
+    Act {
+        path,
+        role,
+        title: Some(title),
+        show: Some(show),
+        run,
+    }
+}
+
+const fn session(path: &'static str, run: fn(&Context<'_>) -> Outcome) -> Act {
+    Act {
+        path,
+        role: Role::Viewer,
+        title: None,
+        show: None,
+        run,
+    }
+}
+
+/// All acts with their least role.
+pub const ACTS: &[Act] = &[
+    session("/sign-out", |context| sign_out(context, Sessions::This)),
+    session("/sign-out-everywhere", |context| {
+        sign_out(context, Sessions::All)
+    }),
+    act(
+        "/acts/disable",
+        Role::Editor,
+        "Disable products",
+        overrides::show_disable,
+        overrides::disable,
+    ),
+    act(
+        "/acts/enable",
+        Role::Editor,
+        "Enable products",
+        overrides::show_enable,
+        overrides::enable,
+    ),
+    act(
+        "/acts/hide",
+        Role::Editor,
+        "Hide products",
+        overrides::show_hide,
+        overrides::hide,
+    ),
+    act(
+        "/acts/set",
+        Role::Editor,
+        "Set fields of products",
+        overrides::show_set,
+        overrides::set,
+    ),
+    act(
+        "/acts/end-override",
+        Role::Editor,
+        "End overrides",
+        overrides::show_end,
+        overrides::end,
+    ),
+    act(
+        "/acts/create-key",
+        Role::Owner,
+        "Create a key",
+        keys::show_create,
+        keys::create,
+    ),
+    act(
+        "/acts/set-key",
+        Role::Owner,
+        "Change a key",
+        keys::show_set,
+        keys::set,
+    ),
+    act(
+        "/acts/rotate-key",
+        Role::Owner,
+        "Rotate a key",
+        keys::show_rotate,
+        keys::rotate,
+    ),
+    act(
+        "/acts/revoke-key",
+        Role::Owner,
+        "Revoke a key",
+        keys::show_revoke,
+        keys::revoke,
+    ),
+    act(
+        "/acts/roll-back",
+        Role::Owner,
+        "Roll back the catalog",
+        rollback::show,
+        rollback::run,
+    ),
+    act(
+        "/acts/test-webhook",
+        Role::Owner,
+        "Send a test event",
+        webhooks::show_test,
+        webhooks::test,
+    ),
+    act(
+        "/acts/pause-webhook",
+        Role::Owner,
+        "Pause a webhook endpoint",
+        webhooks::show_pause,
+        webhooks::pause,
+    ),
+    act(
+        "/acts/enable-webhook",
+        Role::Owner,
+        "Enable a webhook endpoint",
+        webhooks::show_enable,
+        webhooks::enable,
+    ),
+    act(
+        "/acts/replay-webhook",
+        Role::Owner,
+        "Send changes again",
+        webhooks::show_replay,
+        webhooks::replay,
+    ),
+];
+
+/// Returns the act of a path.
+pub(super) fn find(path: &str) -> Option<&'static Act> {
+    ACTS.iter().find(|act| act.path == path)
+}
+
+impl Act {
+    /// Answers a request for it. Blocks.
+    pub(super) fn answer(
+        &self,
+        browser: &Browser,
+        viewer: Option<&Viewer>,
+        request: &PageRequest,
+    ) -> Shown {
+        let Some(viewer) = viewer else {
+            return Err(forbidden(
+                "Nobody is signed in, since there are no operators. Add one by `vitrine operators add NAME --role owner`.",
+            ));
+        };
+        let sent = match request.is_post() {
+            true => request.form.as_str(),
+            false => request.query.as_deref().unwrap_or_default(),
+        };
+        let form = Form::parse(sent)?;
+        if request.is_post() {
+            browser.sign_in.check_form(request, viewer, &form)?;
+        }
+        if !viewer.is(self.role) {
+            return Err(forbidden(&format!(
+                "Your role is {}. Only {} may do this.",
+                viewer.role,
+                match self.role {
+                    Role::Owner => "owners",
+                    Role::Editor => "editors and owners",
+                    Role::Viewer => "operators",
+                }
+            )));
+        }
+        let once = form.get("once").filter(|_| form.is_confirmed());
+        if once.is_some_and(|once| !browser.confirmed.is_new(once)) {
+            return Err(Problem::new(
+                StatusCode::CONFLICT,
+                "This was done already",
+                "The confirmation was sent a second time; nothing was changed by that.",
+            ));
+        }
+        let context = Context {
+            browser,
+            store: &*browser.acts_store,
+            viewer,
+            request,
+            form,
+            now: Timestamp::now(),
+        };
+        let outcome = match (request.is_post(), self.show) {
+            (true, _) => (self.run)(&context),
+            (false, Some(show)) => show(&context),
+            (false, None) => {
+                return Err(Problem::not_found(
+                    "Page not found",
+                    "Start from the catalog.",
+                ));
+            }
+        };
+        match outcome {
+            Outcome::Act(page) => page.render(self, viewer),
+            Outcome::Page(shown) => shown,
+        }
+    }
+}
+
+fn sign_out(context: &Context<'_>, sessions: Sessions) -> Outcome {
+    let sign_in = &context.browser.sign_in;
+    Outcome::Page(sign_in.end(context.request, context.viewer, sessions))
+}
+
+/// Returns what the operator is told of a failure. `command` does the same on a machine that may write to the store.
+fn failure(error: &anyhow::Error, command: &str) -> (StatusCode, String) {
+    let cause = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<StoreError>());
+    match cause {
+        Some(StoreError::Refused { .. } | StoreError::ReadOnly { .. }) => {
+            tracing::warn!(error = %ErrorChain(error.as_ref()), "the role of the database may not do what an operator asked for");
+            let why = format!(
+                "This server's role in the database may not do that; nothing was changed. Run `{command}` with a role that may, or grant it: see docs/operations/browser.md."
+            );
+            (StatusCode::FORBIDDEN, why)
+        }
+        Some(StoreError::Busy { .. }) => {
+            let why = format!("{error:#}");
+            (
+                StatusCode::SERVICE_UNAVAILABLE,
+                single_line(&why).into_owned(),
+            )
+        }
+        Some(
+            StoreError::Database { .. }
+            | StoreError::Damaged(_)
+            | StoreError::Disk { .. }
+            | StoreError::Unreachable { .. },
+        ) => {
+            tracing::error!(error = %ErrorChain(error.as_ref()), "an act of an operator failed");
+            let why = "The store failed; nothing was changed. See the server's log for the cause.";
+            (StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
+        }
+        Some(_) | None => {
+            let why = format!("{error:#}");
+            (StatusCode::BAD_REQUEST, single_line(&why).into_owned())
+        }
+    }
+}
+
+/// Maximum number of confirmations that are remembered.
+const MAX_CONFIRMED: usize = 1_000;
+
+/// Confirmations that were sent to this server: a page that is loaded again mustn't make a second key.
+#[derive(Default)]
+pub(super) struct Confirmed(Mutex<VecDeque<String>>);
+
+impl Confirmed {
+    /// Returns false if the confirmation was sent before.
+    fn is_new(&self, once: &str) -> bool {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if sent.iter().any(|known| known == once) {
+            return false;
+        }
+        if sent.len() == MAX_CONFIRMED {
+            sent.pop_front();
+        }
+        sent.push_back(once.to_owned());
+        true
+    }
+}
+
+/// The store that acts write to: a handle of its own, so that what follows the store never waits for an act.
+pub(super) type ActsStore = Arc<dyn Store>;

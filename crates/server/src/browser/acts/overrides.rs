@@ -1,0 +1,355 @@
+//! Acts on products: overrides that disable, hide or set, and their end.
+
+use vitrine_ingest::escape::single_line;
+use vitrine_ingest::load::apply::Intent;
+use vitrine_ingest::load::guard::Allowance;
+use vitrine_ingest::load::plan::Listing;
+use vitrine_ingest::overrides::change::{self, Changed, Request};
+use vitrine_ingest::overrides::disabling::disabling;
+use vitrine_ingest::overrides::{Assignment, Definition, Kind, Override, crossed_amounts};
+use vitrine_model::product::State;
+
+use super::page::{ActPage, Field, FieldKind, Told, Undo};
+use super::{Context, Outcome, selection};
+use crate::browser::times::minute;
+use crate::times::instant::parse_instant;
+
+/// An act that makes an override.
+#[derive(Clone, Copy)]
+struct Make {
+    kind: Kind,
+    title: &'static str,
+    lead: &'static str,
+    /// The command that does the same.
+    command: &'static str,
+}
+
+const DISABLE: Make = Make {
+    kind: Kind::Disable,
+    title: "Disable products",
+    lead: "Makes products unorderable, whatever loads bring, until the override ends.",
+    command: "vitrine disable",
+};
+
+const HIDE: Make = Make {
+    kind: Kind::Hide,
+    title: "Hide products",
+    lead: "Takes products out of the live catalog without retiring them, whatever loads bring, until the override ends.",
+    command: "vitrine hide",
+};
+
+const SET: Make = Make {
+    kind: Kind::Set,
+    title: "Set fields of products",
+    lead: "Sets fields of products, whatever loads bring, until the override ends.",
+    command: "vitrine set",
+};
+
+pub(super) fn show_disable(context: &Context<'_>) -> Outcome {
+    DISABLE.page(context).into()
+}
+
+pub(super) fn disable(context: &Context<'_>) -> Outcome {
+    DISABLE.run(context).into()
+}
+
+pub(super) fn show_hide(context: &Context<'_>) -> Outcome {
+    HIDE.page(context).into()
+}
+
+pub(super) fn hide(context: &Context<'_>) -> Outcome {
+    HIDE.run(context).into()
+}
+
+pub(super) fn show_set(context: &Context<'_>) -> Outcome {
+    SET.page(context).into()
+}
+
+pub(super) fn set(context: &Context<'_>) -> Outcome {
+    SET.run(context).into()
+}
+
+impl Make {
+    fn page(self, context: &Context<'_>) -> ActPage {
+        let field = |kind, name, words| Field::new(context, kind, name, words);
+        let mut fields = selection::fields(context);
+        if self.kind == Kind::Set {
+            let words = (
+                "Values",
+                "One a line: discount_multiplier=0.02, maximum_value=100, categories+=sale, state=LIVE and the like.",
+            );
+            fields.push(field(FieldKind::Area, "value", words));
+        }
+        fields.extend([
+            field(
+                FieldKind::Line,
+                "from",
+                (
+                    "Begins",
+                    "A time with its zone, such as 2026-12-01 09:00 Europe/Berlin, or a span from now, such as 2h. Empty: at once.",
+                ),
+            ),
+            field(
+                FieldKind::Line,
+                "until",
+                ("Ends", "A time or a span likewise. Empty: when an operator ends it."),
+            ),
+            field(
+                FieldKind::Tick,
+                "frozen",
+                (
+                    "Only the products that match now",
+                    "Otherwise also those that match later.",
+                ),
+            ),
+            field(
+                FieldKind::Line,
+                "allow",
+                (
+                    "Raised limits of the guard",
+                    "Such as retire=30%, if the guard refuses it otherwise.",
+                ),
+            ),
+            Field::note(context),
+        ]);
+        ActPage::new(self.title, self.lead, fields)
+    }
+
+    fn run(self, context: &Context<'_>) -> ActPage {
+        let page = self.page(context);
+        let request = match self.request(context) {
+            Ok(request) => request,
+            Err(fault) => return page.with_fault(fault),
+        };
+        let intent = match context.form.is_confirmed() {
+            true => Intent::Apply,
+            false => Intent::DryRun,
+        };
+        let changed = match change::make(context.store, request, intent) {
+            Ok(changed) => changed,
+            Err(error) => return page.failed(&error, self.command),
+        };
+        let told = told(&changed, intent);
+        match (changed.exceeded.is_empty(), intent) {
+            (false, _) => page.refused(told),
+            (true, Intent::DryRun) => page.planned(told),
+            (true, Intent::Apply) => page.done(Told {
+                undo: changed.made.as_ref().map(|made| Undo {
+                    path: "/acts/end-override",
+                    label: "Undo: end the override",
+                    fields: vec![("number", made.number.to_string())],
+                }),
+                ..told
+            }),
+        }
+    }
+
+    fn request(self, context: &Context<'_>) -> Result<Request, String> {
+        let form = &context.form;
+        let time = |name: &str| {
+            let parse = |text| match parse_instant(text, context.now)? {
+                past if past <= context.now => Err(format!("{past} is over")),
+                future => Ok(future),
+            };
+            form.get(name).map(parse).transpose()
+        };
+        let values = match self.kind {
+            Kind::Disable => vec![
+                Assignment::State(State::TemporarilyDisabled),
+                Assignment::IsOrderable(false),
+            ],
+            Kind::Hide => vec![Assignment::Hidden],
+            Kind::Set => values(&form.lines("value"))?,
+        };
+        let allowances = form.words("allow").into_iter().map(str::parse);
+        let allowances: Result<Vec<Allowance>, String> = allowances.collect();
+        Ok(Request {
+            definition: Definition {
+                kind: self.kind,
+                selection: selection::read(form)?,
+                frozen: None,
+                values,
+                allowances: allowances
+                    .map_err(|why| format!("Raised limits of the guard: {why}."))?,
+            },
+            is_frozen: form.has("frozen"),
+            from: time("from").map_err(|why| format!("Begins: {why}."))?,
+            until: time("until").map_err(|why| format!("Ends: {why}."))?,
+            by: context.viewer.name.to_string(),
+            note: context.note(),
+        })
+    }
+}
+
+/// Reads values, one a line.
+fn values(lines: &str) -> Result<Vec<Assignment>, String> {
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    let parsed = lines.map(|line| {
+        line.parse::<Assignment>()
+            .map_err(|invalid| format!("Values: `{}` isn't {invalid}.", line.replace('`', "'")))
+    });
+    let values = parsed.collect::<Result<Vec<_>, String>>()?;
+    if values.is_empty() {
+        return Err(
+            "Values: there is nothing to set; such as `discount_multiplier=0.02`.".to_owned(),
+        );
+    }
+    match crossed_amounts(&values) {
+        None => Ok(values),
+        Some((minimum, maximum)) => Err(format!(
+            "Values: minimum_value={minimum} is above maximum_value={maximum}; no amount would be left."
+        )),
+    }
+}
+
+/// Returns the words for a number of products.
+fn products(count: u64) -> String {
+    match count {
+        1 => "1 product".to_owned(),
+        count => format!("{count} products"),
+    }
+}
+
+/// Returns the products, values and span of an override, in a sentence.
+pub(super) fn described(one: &Override) -> String {
+    let made = &one.stored.made;
+    let until = match made.until {
+        Some(until) => format!("until {}", minute(&until)),
+        None => "until it is ended".to_owned(),
+    };
+    let name = match one.number {
+        0 => "A new override".to_owned(),
+        number => format!("Override {number}"),
+    };
+    format!(
+        "{name}: {} of {}, from {} {until}.",
+        single_line(&one.definition.values_text()),
+        single_line(&one.definition.products_text()),
+        minute(&made.from)
+    )
+}
+
+/// Returns what a change of overrides does.
+fn told(changed: &Changed, intent: Intent) -> Told {
+    let mut told = Told::default();
+    let lines = &mut told.lines;
+    lines.extend(changed.made.iter().chain(&changed.ended).map(described));
+    if changed.made.is_some() {
+        lines.push(format!("It selects {} now.", products(changed.selected)));
+    }
+    let counts = changed.plan.counts();
+    match (&changed.revision, intent) {
+        (Some(revision), _) => {
+            lines.push(format!("Revision {} is live: {counts}.", revision.number));
+            let path = format!("/revisions/{}", revision.number);
+            told.links.push((path, "What it changed"));
+        }
+        (None, Intent::Apply) => lines.push("Clients see no change now.".to_owned()),
+        (None, Intent::DryRun) => lines.push(format!("For clients: {counts}.")),
+    }
+    for exceeded in &changed.exceeded {
+        let words = exceeded.to_string();
+        let first = words.lines().next().unwrap_or_default();
+        let first = first.trim_start_matches("guard: ");
+        let first = first.replace("--allow ", "raise the limit to ");
+        told.warnings
+            .push(format!("The guard refuses it: {first}."));
+    }
+    for code in &changed.missing {
+        told.warnings.push(format!("There is no product {code}."));
+    }
+    for (number, count) in &changed.overlapping {
+        let count = products(*count);
+        told.warnings.push(format!(
+            "Override {number} sets the same fields of {count}; this one, made later, takes precedence."
+        ));
+    }
+    for (number, count) in &changed.without_amounts {
+        let count = products(*count);
+        told.warnings.push(format!(
+            "{count} can't be ordered all the same: override {number} narrows their amounts."
+        ));
+    }
+    if changed.selected == 0 && changed.missing.is_empty() && changed.made.is_some() {
+        told.warnings
+            .push("No live product matches now.".to_owned());
+    }
+    // Its last line has the counts, which stand above.
+    let listing = changed.plan.to_text(Listing::Summary);
+    let listing = listing.replace("; --all lists them", "");
+    let listing = listing.trim_end().rsplit_once('\n');
+    told.listing = listing.map(|(products, _)| products.to_owned());
+    told.links.push(("/overrides".to_owned(), "All overrides"));
+    told
+}
+
+fn enable_page(context: &Context<'_>) -> ActPage {
+    let mut fields = selection::fields(context);
+    fields.push(Field::note(context));
+    ActPage::new(
+        "Enable products",
+        "Ends the overrides that disable these products. Never makes a product LIVE: its state is the one that loads brought.",
+        fields,
+    )
+}
+
+pub(super) fn show_enable(context: &Context<'_>) -> Outcome {
+    enable_page(context).into()
+}
+
+pub(super) fn enable(context: &Context<'_>) -> Outcome {
+    let page = enable_page(context);
+    let selection = match selection::read(&context.form) {
+        Ok(selection) => selection,
+        Err(fault) => return page.with_fault(fault).into(),
+    };
+    match disabling(context.store, &selection) {
+        Ok(found) => end_numbers(context, page, &found.numbers, "vitrine enable"),
+        Err(error) => page.failed(&error, "vitrine enable").into(),
+    }
+}
+
+fn end_page(context: &Context<'_>) -> ActPage {
+    let words = ("Numbers of overrides", "With spaces or commas in between.");
+    let fields = vec![
+        Field::new(context, FieldKind::Line, "number", words),
+        Field::note(context),
+    ];
+    ActPage::new(
+        "End overrides",
+        "Products are again as loads brought them, under the overrides that are left.",
+        fields,
+    )
+}
+
+pub(super) fn show_end(context: &Context<'_>) -> Outcome {
+    end_page(context).into()
+}
+
+pub(super) fn end(context: &Context<'_>) -> Outcome {
+    let page = end_page(context);
+    let numbers = context.form.words("number").into_iter().map(str::parse);
+    match numbers.collect::<Result<Vec<u64>, _>>() {
+        Ok(numbers) if !numbers.is_empty() => {
+            end_numbers(context, page, &numbers, "vitrine overrides end")
+        }
+        _ => page
+            .with_fault("Name the overrides by their numbers, such as `7`.".to_owned())
+            .into(),
+    }
+}
+
+fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &str) -> Outcome {
+    let intent = match context.form.is_confirmed() {
+        true => Intent::Apply,
+        false => Intent::DryRun,
+    };
+    let note = context.note();
+    let by = (context.viewer.name.as_str(), note.as_deref());
+    match change::end(context.store, numbers, by, intent) {
+        Ok(changed) if intent == Intent::Apply => page.done(told(&changed, intent)),
+        Ok(changed) => page.planned(told(&changed, intent)),
+        Err(error) => page.failed(&error, command),
+    }
+    .into()
+}

@@ -1,0 +1,223 @@
+//! The page of an act: its form, then what it would do, then what it did.
+
+use askama::Template;
+use http::StatusCode;
+
+use super::{Act, Context, failure};
+use crate::browser::answer::{self, ASSETS, Problem, Shown};
+use crate::browser::sign_in::Viewer;
+use crate::password;
+
+/// Kind of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FieldKind {
+    /// A line of text.
+    Line,
+    /// Several lines.
+    Area,
+    /// A box to tick.
+    Tick,
+    /// One of these values, each with its label.
+    Choice(Vec<(String, String)>),
+}
+
+/// A field of a form.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    name: &'static str,
+    label: &'static str,
+    help: &'static str,
+    kind: FieldKind,
+    value: String,
+}
+
+impl Field {
+    pub(super) fn new(
+        context: &Context<'_>,
+        kind: FieldKind,
+        name: &'static str,
+        (label, help): (&'static str, &'static str),
+    ) -> Self {
+        let value = match kind {
+            FieldKind::Area => context.form.lines(name),
+            _ => context.form.text(name).to_owned(),
+        };
+        Self {
+            name,
+            label,
+            help,
+            kind,
+            value,
+        }
+    }
+
+    /// The note for the audit log.
+    pub(super) fn note(context: &Context<'_>) -> Self {
+        let words = ("Note", "Why, for the history and the audit log.");
+        Self::new(context, FieldKind::Line, "note", words)
+    }
+
+    /// Returns the field with a value if it has none.
+    pub(super) fn or(self, value: &str) -> Self {
+        match self.value.is_empty() {
+            true => Self {
+                value: value.to_owned(),
+                ..self
+            },
+            false => self,
+        }
+    }
+
+    fn is_area(&self) -> bool {
+        self.kind == FieldKind::Area
+    }
+
+    fn is_tick(&self) -> bool {
+        self.kind == FieldKind::Tick
+    }
+
+    fn choices(&self) -> Option<&[(String, String)]> {
+        match &self.kind {
+            FieldKind::Choice(choices) => Some(choices),
+            _ => None,
+        }
+    }
+}
+
+/// A form that takes back what was done.
+#[derive(Debug, Clone)]
+pub(super) struct Undo {
+    pub(super) path: &'static str,
+    pub(super) label: &'static str,
+    pub(super) fields: Vec<(&'static str, String)>,
+}
+
+/// Effects of an act, planned or done.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told {
+    /// Sentences.
+    pub(super) lines: Vec<String>,
+    /// Warnings of effects that the operator may not have meant.
+    pub(super) warnings: Vec<String>,
+    /// Products and their changes, one a line.
+    pub(super) listing: Option<String>,
+    /// A secret that is shown only now.
+    pub(super) secret: Option<String>,
+    pub(super) undo: Option<Undo>,
+    /// Pages to look at next: path and words.
+    pub(super) links: Vec<(String, &'static str)>,
+}
+
+/// Step of an act.
+#[derive(Debug, Clone)]
+enum Step {
+    /// To be filled in.
+    Fill,
+    /// Its effects, to be confirmed.
+    Confirm(Told),
+    /// Its effects, which the guard refuses.
+    Refused(Told),
+    /// Its effects, done.
+    Done(Told),
+}
+
+/// The page of an act.
+#[derive(Debug)]
+pub(super) struct ActPage {
+    title: &'static str,
+    lead: &'static str,
+    fields: Vec<Field>,
+    step: Step,
+    fault: Option<(StatusCode, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "acts/act.html")]
+struct Rendered<'a> {
+    assets: &'static str,
+    here: &'static str,
+    title: &'a str,
+    lead: &'a str,
+    path: &'a str,
+    token: &'a str,
+    /// Text and code, alternating.
+    fault: Vec<&'a str>,
+    fields: &'a [Field],
+    step: &'a Step,
+    /// Random name of the confirmation.
+    once: String,
+}
+
+impl ActPage {
+    /// Returns the page with the form to be filled in.
+    pub(super) fn new(title: &'static str, lead: &'static str, fields: Vec<Field>) -> Self {
+        Self {
+            title,
+            lead,
+            fields,
+            step: Step::Fill,
+            fault: None,
+        }
+    }
+
+    /// Returns the page with a fault of the form.
+    pub(super) fn with_fault(self, fault: String) -> Self {
+        Self {
+            fault: Some((StatusCode::BAD_REQUEST, fault)),
+            ..self
+        }
+    }
+
+    /// Returns the page that asks for a confirmation.
+    pub(super) fn planned(self, told: Told) -> Self {
+        Self {
+            step: Step::Confirm(told),
+            ..self
+        }
+    }
+
+    /// Returns the page that says what would be done, and that it isn't allowed.
+    pub(super) fn refused(self, told: Told) -> Self {
+        Self {
+            step: Step::Refused(told),
+            ..self
+        }
+    }
+
+    /// Returns the page that says what was done.
+    pub(super) fn done(self, told: Told) -> Self {
+        Self {
+            step: Step::Done(told),
+            ..self
+        }
+    }
+
+    /// Returns the page with a failure. `command` does the same elsewhere.
+    pub(super) fn failed(self, error: &anyhow::Error, command: &str) -> Self {
+        Self {
+            fault: Some(failure(error, command)),
+            ..self
+        }
+    }
+
+    pub(super) fn render(&self, act: &Act, viewer: &Viewer) -> Shown {
+        let (status, fault) = match (&self.fault, &self.step) {
+            (Some((status, fault)), _) => (*status, fault.split('`').collect()),
+            (None, Step::Refused(_)) => (StatusCode::CONFLICT, Vec::new()),
+            (None, _) => (StatusCode::OK, Vec::new()),
+        };
+        let page = Rendered {
+            assets: ASSETS,
+            here: "acts",
+            title: self.title,
+            lead: self.lead,
+            path: act.path,
+            token: &viewer.form_token,
+            fault,
+            fields: &self.fields,
+            step: &self.step,
+            once: password::random().map_err(|_| Problem::failed("This page can't be shown"))?,
+        };
+        answer::html(status, &page)
+    }
+}

@@ -1,0 +1,113 @@
+//! Rolling the catalog back to an old revision.
+
+use vitrine_ingest::overrides::rollback::{self, Group, RollbackPlan, RolledBack};
+use vitrine_model::code::ProductCode;
+
+use super::page::{ActPage, Field, FieldKind, Told, Undo};
+use super::{Context, Outcome};
+
+const COMMAND: &str = "vitrine rollback";
+
+fn page(context: &Context<'_>) -> ActPage {
+    let words = ("Revision", "Its number.");
+    ActPage::new(
+        "Roll back the catalog",
+        "Makes an old revision live again, as a new one; nothing is rewritten, and overrides stay.",
+        vec![
+            Field::new(context, FieldKind::Line, "revision", words),
+            Field::note(context),
+        ],
+    )
+}
+
+pub(super) fn show(context: &Context<'_>) -> Outcome {
+    page(context).into()
+}
+
+pub(super) fn run(context: &Context<'_>) -> Outcome {
+    let page = page(context);
+    let Ok(number) = context.form.text("revision").parse::<u64>() else {
+        let fault = "Name the revision by its number, such as `12`.".to_owned();
+        return page.with_fault(fault).into();
+    };
+    let missing = || format!("There is no revision {number}.");
+    if !context.form.is_confirmed() {
+        return match rollback::plan(context.store, number) {
+            Ok(Some(plan)) => page.planned(planned(number, &plan)),
+            Ok(None) => page.with_fault(missing()),
+            Err(error) => page.failed(&error, COMMAND),
+        }
+        .into();
+    }
+    let before = context
+        .store
+        .revisions(1)
+        .ok()
+        .and_then(|mut all| all.pop());
+    let note = context.note();
+    let by = (context.viewer.name.as_str(), note.as_deref());
+    match rollback::roll_back(context.store, number, by) {
+        Ok(RolledBack::Missing) => page.with_fault(missing()),
+        Ok(RolledBack::Unchanged) => page.done(Told {
+            lines: vec!["This catalog is live already; nothing was changed.".to_owned()],
+            ..Told::default()
+        }),
+        Ok(RolledBack::Published(revision, counts, _)) => {
+            let new = revision.number;
+            page.done(Told {
+                lines: vec![format!(
+                    "Revision {new} is live, with the products of revision {number}: {counts}."
+                )],
+                undo: before.map(|before| Undo {
+                    path: "/acts/roll-back",
+                    label: "Undo: roll back to the revision before",
+                    fields: vec![("revision", before.revision.number.to_string())],
+                }),
+                links: vec![(format!("/revisions/{new}"), "What it changed")],
+                ..Told::default()
+            })
+        }
+        Err(error) => page.failed(&error, COMMAND),
+    }
+    .into()
+}
+
+fn planned(number: u64, plan: &RollbackPlan) -> Told {
+    let RollbackPlan {
+        created,
+        changed,
+        retired,
+    } = plan;
+    let mut told = Told {
+        links: vec![(format!("/revisions/{number}"), "What that revision changed")],
+        ..Told::default()
+    };
+    for (group, words) in [
+        (created, "come back"),
+        (changed, "are changed"),
+        (retired, "are retired"),
+    ] {
+        if group.count > 0 {
+            told.lines.push(sentence(group, words));
+        }
+    }
+    if told.lines.is_empty() {
+        told.lines.push(format!(
+            "The products of revision {number} are those that are live."
+        ));
+    }
+    told
+}
+
+fn sentence(group: &Group, words: &str) -> String {
+    let Group { count, first } = group;
+    let codes: Vec<&str> = first.iter().map(ProductCode::as_str).collect();
+    let rest = match count.saturating_sub(first.len() as u64) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    format!(
+        "Products that {words}: {count} ({}{rest}).",
+        codes.join(", ")
+    )
+}

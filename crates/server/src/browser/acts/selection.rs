@@ -1,0 +1,95 @@
+//! The products that a form selects: by codes and patterns, and by filters, as on command lines.
+
+use vitrine_ingest::selection::{CodePattern, Selection};
+use vitrine_model::geo::Country;
+use vitrine_model::money::Currency;
+use vitrine_model::product::{PayoutTypeName, State};
+
+use super::Context;
+use super::form::Form;
+use super::page::{Field, FieldKind};
+
+/// Returns the fields of a selection.
+pub(super) fn fields(context: &Context<'_>) -> Vec<Field> {
+    let field = |kind, name, words| Field::new(context, kind, name, words);
+    let orderable = [("", "any"), ("yes", "orderable"), ("no", "not orderable")];
+    let orderable = orderable.map(|(value, label)| (value.to_owned(), label.to_owned()));
+    vec![
+        field(
+            FieldKind::Area,
+            "code",
+            (
+                "Product codes",
+                "Codes or patterns such as BRIARWICK-*, with spaces or lines in between. All filters narrow them.",
+            ),
+        ),
+        field(FieldKind::Line, "country", ("Countries", "Such as SE, NO.")),
+        field(
+            FieldKind::Line,
+            "category",
+            ("Categories", "With commas in between."),
+        ),
+        field(FieldKind::Line, "currency", ("Currencies", "Such as EUR.")),
+        field(
+            FieldKind::Line,
+            "payout_type",
+            ("Payout types", "Such as gift_card."),
+        ),
+        field(FieldKind::Line, "state", ("States", "Such as LIVE.")),
+        field(FieldKind::Line, "name", ("Name contains", "In any case.")),
+        field(
+            FieldKind::Choice(orderable.into()),
+            "orderable",
+            ("Orderable", ""),
+        ),
+    ]
+}
+
+/// Reads the selection of a form; one that selects nothing in particular is refused.
+pub(super) fn read(form: &Form) -> Result<Selection, String> {
+    let selection = Selection {
+        codes: each(&form.words("code"), "Product codes", |word| {
+            word.parse::<CodePattern>()
+        })?,
+        countries: each(&form.words("country"), "Countries", Country::assigned)?,
+        categories: form
+            .items("category")
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        currencies: each(&form.words("currency"), "Currencies", |word| {
+            let currency = word.parse::<Currency>()?;
+            Ok(currency.as_str().to_owned())
+        })?,
+        payout_types: each(&form.words("payout_type"), "Payout types", |word| {
+            let name = word.parse::<PayoutTypeName>()?;
+            Ok(name.as_str().to_owned())
+        })?,
+        states: each(&form.words("state"), "States", |word| {
+            let state = word.parse::<State>()?;
+            Ok(state.as_str().to_owned())
+        })?,
+        name: form.get("name").map(str::to_owned),
+        is_orderable: match form.text("orderable") {
+            "yes" => Some(true),
+            "no" => Some(false),
+            _ => None,
+        },
+    };
+    match selection == Selection::default() {
+        true => Err("No products are selected: name some, or all of them with `*`.".to_owned()),
+        false => Ok(selection),
+    }
+}
+
+fn each<T>(
+    words: &[&str],
+    field: &str,
+    parse: impl Fn(&str) -> Result<T, vitrine_model::Invalid>,
+) -> Result<Vec<T>, String> {
+    let parsed = words.iter().map(|word| {
+        parse(word)
+            .map_err(|invalid| format!("{field}: `{}` isn't {invalid}.", word.replace('`', "'")))
+    });
+    parsed.collect()
+}

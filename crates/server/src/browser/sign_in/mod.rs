@@ -1,0 +1,217 @@
+//! Sign-in of operators: who asks for a page, and what ends that.
+//!
+//! Without operators the console shows everything to all who reach it, and acts for nobody. With operators, a request is one's by the
+//! session in its cookie, or by the user header of a proxy that is trusted to sign people in. Sessions are read from the store with
+//! each request, so that they end everywhere at once.
+//!
+//! - `token`: tokens of sessions and of forms; `cookie`: the session's cookie
+//! - `origin`: requests forged by pages elsewhere
+//! - `attempts`: limits of attempts
+//! - `pages`: signing in and out
+//! - `viewer`: the operator of the page that is rendered
+
+mod attempts;
+mod cookie;
+mod origin;
+pub(super) mod pages;
+mod token;
+pub(crate) mod viewer;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::{HeaderName, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Semaphore;
+use vitrine_store::operators::{Operator, Session};
+use vitrine_store::{Store, StoreError};
+
+use self::attempts::Attempts;
+use self::token::Token;
+pub(crate) use self::viewer::Viewer;
+use super::PageRequest;
+use super::answer::Problem;
+use crate::error_chain::ErrorChain;
+use crate::http::access::client::{ForwardedHeader, Proxies, TrustedPeer};
+
+/// Time after which an unused session ends.
+const MAX_IDLE: SignedDuration = SignedDuration::from_hours(1);
+
+/// Time after its sign-in at which each session ends.
+const MAX_AGE: SignedDuration = SignedDuration::from_hours(12);
+
+/// Interval at which the use of a session is stored.
+const USE_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
+
+/// Maximum number of passwords that are checked at once: each takes 19 MiB.
+const MAX_HASHES: usize = 2;
+
+/// Path of the sign-in page.
+pub(super) const SIGN_IN: &str = "/sign-in";
+
+/// Settings of the sign-in.
+#[derive(Debug, Clone, Default)]
+pub struct SignInSettings {
+    /// Header in which trusted proxies name the operator.
+    pub header: Option<HeaderName>,
+    /// Trusted proxies.
+    pub proxies: Vec<TrustedPeer>,
+}
+
+/// Person or program that asks for a page.
+#[derive(Debug, Clone)]
+pub(super) enum Asker {
+    /// Anybody: there are no operators.
+    Anybody,
+    /// An operator.
+    Operator(Viewer),
+    /// Somebody who must sign in first.
+    Unknown,
+}
+
+/// Knowledge of whether there are operators, for the time during which the store can't be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing = 0,
+    Operators = 1,
+    NoOperators = 2,
+}
+
+/// Sign-in of one server.
+pub(super) struct SignIn {
+    store: Arc<dyn Store>,
+    header: Option<HeaderName>,
+    proxies: Proxies,
+    attempts: Attempts,
+    /// Permits to check a password.
+    hashes: Semaphore,
+    known: AtomicU8,
+    /// Last failure to read the store that was logged.
+    failure: RwLock<Option<Timestamp>>,
+}
+
+impl SignIn {
+    /// Returns the sign-in by the operators of `store`, which is the one that is written.
+    pub(super) fn new(store: Arc<dyn Store>, settings: SignInSettings) -> Self {
+        let SignInSettings { header, proxies } = settings;
+        Self {
+            store,
+            header,
+            proxies: Proxies {
+                trusted: proxies,
+                header: ForwardedHeader::XForwardedFor,
+            },
+            attempts: Attempts::new(),
+            hashes: Semaphore::new(MAX_HASHES),
+            known: AtomicU8::new(Known::Nothing as u8),
+            failure: RwLock::new(None),
+        }
+    }
+
+    /// Returns who asks. Blocks.
+    pub(super) fn asker(&self, request: &PageRequest) -> Result<Asker, Problem> {
+        if let Some(operator) = self.by_proxy(request)? {
+            return Ok(Asker::Operator(Viewer::by_proxy(operator)));
+        }
+        let now = Timestamp::now();
+        if let Some((token, session)) = self.session(request, now)? {
+            return Ok(Asker::Operator(Viewer::by_session(session, &token)));
+        }
+        match self.store.has_operators() {
+            Ok(has) => {
+                let known = if has {
+                    Known::Operators
+                } else {
+                    Known::NoOperators
+                };
+                self.known.store(known as u8, Ordering::Relaxed);
+                Ok(if has { Asker::Unknown } else { Asker::Anybody })
+            }
+            // Without operators, the catalog is shown from memory, as ever.
+            Err(_) if self.known.load(Ordering::Relaxed) == Known::NoOperators as u8 => {
+                Ok(Asker::Anybody)
+            }
+            Err(error) => Err(self.away(&error)),
+        }
+    }
+
+    /// Returns the operator that a trusted proxy names. A name from elsewhere is refused: it is forged, or a setting is wrong.
+    fn by_proxy(&self, request: &PageRequest) -> Result<Option<Operator>, Problem> {
+        let Some(header) = &self.header else {
+            return Ok(None);
+        };
+        let mut values = request.headers.get_all(header).iter();
+        let Some(value) = values.next() else {
+            return Ok(None);
+        };
+        if !self.proxies.trusts(request.peer) {
+            tracing::warn!(peer = %request.peer, "refused a request to the console whose operator header isn't from a proxy of --operator-proxies");
+            return Err(forbidden(&format!(
+                "The request has the header `{header}`, and doesn't come from a proxy that is trusted to sign people in."
+            )));
+        }
+        let name = std::str::from_utf8(value.as_bytes()).ok();
+        let name = name.filter(|_| values.next().is_none());
+        let Some(name) = name.and_then(|name| name.parse().ok()) else {
+            return Err(forbidden(&format!(
+                "The header `{header}` doesn't name one operator."
+            )));
+        };
+        let found = self.store.operator(&name);
+        match found.map_err(|error| self.away(&error))? {
+            Some(operator) => Ok(Some(operator)),
+            None => Err(forbidden(
+                "You are signed in, but are no operator of this catalog. An owner adds you by `vitrine operators add`.",
+            )),
+        }
+    }
+
+    /// Returns the valid session of a request, and its token.
+    fn session(
+        &self,
+        request: &PageRequest,
+        now: Timestamp,
+    ) -> Result<Option<(Token, Session)>, Problem> {
+        let Some(token) = cookie::token(request) else {
+            return Ok(None);
+        };
+        let found = self.store.session(&token.hash());
+        let Some(session) = found.map_err(|error| self.away(&error))? else {
+            return Ok(None);
+        };
+        let is_over = now.duration_since(session.created_at) > MAX_AGE
+            || now.duration_since(session.used_at) > MAX_IDLE;
+        if is_over {
+            return Ok(None);
+        }
+        self.known.store(Known::Operators as u8, Ordering::Relaxed);
+        if now.duration_since(session.used_at) > USE_INTERVAL
+            && let Err(error) = self.store.use_session(&token.hash(), now)
+            && !matches!(error, StoreError::Busy { .. })
+        {
+            tracing::warn!(error = %ErrorChain(&error), "can't store the use of a session");
+        }
+        Ok(Some((token, session)))
+    }
+
+    /// Returns the problem of a sign-in that can't be checked. Logged once a minute: each page asks.
+    fn away(&self, error: &StoreError) -> Problem {
+        let now = Timestamp::now();
+        let mut last = self.failure.write().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| now.duration_since(last) > USE_INTERVAL);
+        if is_due {
+            *last = Some(now);
+            tracing::warn!(error = %ErrorChain(error), "the console can't check who is signed in");
+        }
+        Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The store can't be read",
+            "Who is signed in can't be checked until the store is back. See the server's log for the cause.",
+        )
+    }
+}
+
+/// Returns the problem of a request that isn't allowed.
+pub(super) fn forbidden(why: &str) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, "This isn't allowed", why)
+}

@@ -1,0 +1,135 @@
+//! Acts of owners in the console: keys and rollbacks; and what a role of the database may not do.
+
+use crate::browser_acts::{audit, catalog, console, perform};
+use crate::harness::console::{Console, hidden};
+use crate::harness::{Store, gift_card, skipped, text, wait_for};
+
+#[test]
+fn keys_are_made_changed_rotated_and_revoked_by_owners() {
+    let console = console();
+    let owner = console.sign_in("owner");
+    let fields = [
+        ("label", "partner"),
+        ("quota", "600/60"),
+        ("expires", "90d"),
+    ];
+    let done = perform(&console, &owner, "/acts/create-key", &fields);
+    let shown = text(&done.body);
+    assert_eq!(done.header("cache-control"), Some("no-store"));
+    let secret = |shown: &str| {
+        let rest = shown
+            .split_once("<p class=\"secret\"><code>")
+            .expect("a key")
+            .1;
+        rest.split('<').next().unwrap_or_default().to_owned()
+    };
+    let key = secret(&shown);
+    let answers = |key: &str, status: u16| {
+        wait_for("the keys to be followed", || {
+            let reply = console.server.get(key, "/v2/product?limit=1");
+            (reply.status == status).then_some(())
+        });
+    };
+    answers(&key, 200);
+    let prefix = key.split('.').next().expect("a prefix");
+    let form = text(
+        &console
+            .get(&format!("/acts/set-key?key={prefix}"), &owner.cookie())
+            .body,
+    );
+    assert!(form.contains("value=\"600/60\""), "{form}");
+    let fields = [("key", prefix), ("label", "partner, renamed")];
+    let done = perform(&console, &owner, "/acts/set-key", &fields);
+    assert!(
+        text(&done.body).contains("quota 600/60 → none"),
+        "{}",
+        text(&done.body)
+    );
+    let fields = [("key", prefix), ("overlap", "7d")];
+    let rotated = secret(&text(
+        &perform(&console, &owner, "/acts/rotate-key", &fields).body,
+    ));
+    answers(&rotated, 200);
+    let done = perform(&console, &owner, "/acts/revoke-key", &[("key", prefix)]);
+    assert_eq!(done.status, 200);
+    answers(&key, 401);
+    let page = text(&console.get("/keys", &owner.cookie()).body);
+    for secret in [&key, &rotated] {
+        assert!(!page.contains(secret.as_str()));
+        assert!(!console.server.stderr().contains(secret.as_str()));
+    }
+    let by: Vec<_> = audit(&console)
+        .iter()
+        .map(|entry| entry["by"].clone())
+        .collect();
+    assert!(by.len() >= 5 && by.iter().all(|by| by == "owner"), "{by:?}");
+}
+
+#[test]
+fn catalog_is_rolled_back_with_its_plan() {
+    let console = console();
+    let owner = console.sign_in("owner");
+    let mut products = catalog();
+    products[0]["name"] = "Changed".into();
+    products[1] = gift_card("C-1");
+    console.store.load_products(&products);
+    let plan = console.post_form("/acts/roll-back", &owner, &[("revision", "1")]);
+    let shown = text(&plan.body);
+    for part in [
+        "are changed: 1 (A-1)",
+        "come back: 1 (B-1)",
+        "are retired: 1 (C-1)",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let done = perform(&console, &owner, "/acts/roll-back", &[("revision", "1")]);
+    let shown = text(&done.body);
+    assert!(shown.contains("Revision 3 is live"), "{shown}");
+    assert_eq!(console.store.json(&["show", "A-1"])["name"], "Product A-1");
+    let undo = hidden(&shown, "revision").expect("an undo");
+    assert_eq!(undo, "2");
+    let entry = audit(&console).into_iter().next().expect("an entry");
+    assert_eq!(entry["action"], "roll-back");
+    assert_eq!(entry["by"], "owner");
+    let missing = console.post_form("/acts/roll-back", &owner, &[("revision", "99")]);
+    assert_eq!(missing.status, 400);
+}
+
+#[test]
+fn role_without_rights_in_the_database_gets_the_command() {
+    let console = console();
+    let Some(database) = console.store.database() else {
+        skipped("rights of roles: files have none");
+        return;
+    };
+    let role = format!("serve_{}", std::process::id());
+    database.run(&format!(
+        "create role {role} login; grant usage on schema vitrine to {role}; \
+         grant select on all tables in schema vitrine to {role}; \
+         grant insert, update, delete on vitrine.operator_session to {role};"
+    ));
+    let (port, name) = (database.port(), &database.name);
+    let limited = Store::at(format!("postgres://{role}@127.0.0.1:{port}/{name}"));
+    let served = Console::open(limited, &[]);
+    let owner = served.sign_in("owner");
+    for (path, fields, command) in [
+        (
+            "/acts/disable",
+            &[("code", "A-1"), ("confirm", "yes")][..],
+            "vitrine disable",
+        ),
+        (
+            "/acts/create-key",
+            &[("label", "x"), ("confirm", "yes")],
+            "vitrine keys create",
+        ),
+    ] {
+        let reply = served.post_form(path, &owner, fields);
+        let shown = text(&reply.body);
+        assert_eq!(reply.status, 403, "{shown}");
+        assert!(
+            shown.contains(&format!("<code>{command}</code>")),
+            "{shown}"
+        );
+    }
+}

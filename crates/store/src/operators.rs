@@ -1,0 +1,310 @@
+//! Operators of the console and their sessions, and the part of the store's trait that is about them.
+//!
+//! A session is valid while its operator has the stamp that it was begun with: each change of an operator replaces the stamp,
+//! which ends all its sessions everywhere. Only a hash of a session's token is stored.
+//!
+//! - `row`: stored operators
+
+mod row;
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use vitrine_model::Invalid;
+
+use crate::StoreError;
+use crate::audit::AuditContext;
+pub(crate) use row::OperatorRow;
+
+/// Maximum number of sessions of an operator; a new one ends the oldest.
+pub const MAX_SESSIONS: u32 = 20;
+
+/// Maximum length of an operator's name, in bytes.
+const MAX_NAME_BYTES: usize = 200;
+
+/// Role of an operator: what it may do. Each includes the ones before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Sees all pages.
+    Viewer,
+    /// Changes products, too.
+    Editor,
+    /// Changes keys, webhooks and the live revision, too.
+    Owner,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Self; 3] = [Self::Viewer, Self::Editor, Self::Owner];
+
+    /// Returns its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Editor => "editor",
+            Self::Owner => "owner",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Role {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let found = Self::ALL.into_iter().find(|role| role.as_str() == text);
+        found.ok_or(Invalid::new("role", "`viewer`, `editor` or `owner`"))
+    }
+}
+
+/// Name of an operator: one line without spaces at its ends, as people or proxies write it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperatorName(String);
+
+impl OperatorName {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for OperatorName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl FromStr for OperatorName {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let is_name = !text.is_empty()
+            && text.len() <= MAX_NAME_BYTES
+            && text.trim() == text
+            && !text.chars().any(char::is_control);
+        match is_name {
+            true => Ok(Self(text.to_owned())),
+            false => Err(Invalid::new(
+                "operator",
+                "a name on one line, of at most 200 bytes",
+            )),
+        }
+    }
+}
+
+/// Hash of a password, with its parameters and its salt: a PHC string. `Debug` doesn't show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(String);
+
+impl PasswordHash {
+    /// Takes a PHC string.
+    #[must_use]
+    pub fn new(phc: String) -> Self {
+        Self(phc)
+    }
+
+    /// Returns the PHC string.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("PasswordHash(…)")
+    }
+}
+
+/// An operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operator {
+    /// Name.
+    pub name: OperatorName,
+    /// Role.
+    pub role: Role,
+    /// Hash of the password; without one, the operator signs in through a proxy only.
+    pub password: Option<PasswordHash>,
+    /// Random text that each change replaces.
+    pub stamp: String,
+    /// Time of creation.
+    pub created_at: Timestamp,
+}
+
+/// Change of an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperatorChange {
+    /// New role; by default the old one.
+    pub role: Option<Role>,
+    /// New password, or none; by default the old one.
+    pub password: Option<Option<PasswordHash>>,
+    /// New stamp.
+    pub stamp: String,
+}
+
+impl OperatorChange {
+    pub(crate) fn applied_to(&self, operator: &Operator) -> Operator {
+        let Self {
+            role,
+            password,
+            stamp,
+        } = self;
+        Operator {
+            name: operator.name.clone(),
+            role: role.unwrap_or(operator.role),
+            password: password.as_ref().unwrap_or(&operator.password).clone(),
+            stamp: stamp.clone(),
+            created_at: operator.created_at,
+        }
+    }
+}
+
+/// SHA-256 of a session's token.
+pub type TokenHash = [u8; 32];
+
+/// A session to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// Hash of its token.
+    pub token_hash: TokenHash,
+    /// Operator, with the stamp against which the sign-in was checked.
+    pub operator: OperatorName,
+    /// Stamp of the operator.
+    pub stamp: String,
+    /// Time of the sign-in.
+    pub created_at: Timestamp,
+}
+
+/// A valid session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its operator, as it is now.
+    pub operator: Operator,
+    /// Time of the sign-in.
+    pub created_at: Timestamp,
+    /// Time of its last use, stored now and then.
+    pub used_at: Timestamp,
+}
+
+/// The part of [`Store`](crate::Store) that is about operators and their sessions.
+///
+/// Changes of operators write to the audit log, and end their sessions. What servers write of sessions waits a moment for other
+/// writers at most, on a connection of its own.
+pub trait OperatorStore: Send + Sync {
+    /// Returns whether there are operators.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn has_operators(&self) -> Result<bool, StoreError>;
+
+    /// Returns all operators, by name.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn operators(&self) -> Result<Vec<Operator>, StoreError>;
+
+    /// Returns an operator.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn operator(&self, name: &OperatorName) -> Result<Option<Operator>, StoreError>;
+
+    /// Adds an operator. Returns false, having changed nothing, if there is one of this name.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError>;
+
+    /// Changes an operator, and ends its sessions. Returns it as it is then; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn set_operator(
+        &self,
+        name: &OperatorName,
+        change: &OperatorChange,
+        context: &AuditContext,
+    ) -> Result<Option<Operator>, StoreError>;
+
+    /// Removes an operator, and ends its sessions. Returns whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn remove_operator(
+        &self,
+        name: &OperatorName,
+        context: &AuditContext,
+    ) -> Result<bool, StoreError>;
+
+    /// Returns the session of a token; `None` if there is none, or it was ended.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError>;
+
+    /// Stores a session. Deletes those begun before `expired_before`, those that were ended, and the oldest of the operator beyond
+    /// [`MAX_SESSIONS`].
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn add_session(&self, new: &NewSession, expired_before: Timestamp) -> Result<(), StoreError>;
+
+    /// Records the use of a session.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written, or another process writes ([`StoreError::Busy`]): try again later.
+    fn use_session(&self, token: &TokenHash, used_at: Timestamp) -> Result<(), StoreError>;
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn end_session(&self, token: &TokenHash) -> Result<(), StoreError>;
+
+    /// Ends all sessions of an operator.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn end_sessions(&self, operator: &OperatorName) -> Result<(), StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn password_hash_is_not_in_debug_output() {
+        let shown = format!("{:?}", PasswordHash::new("$argon2id$secret".to_owned()));
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+
+    #[test]
+    fn operator_names_are_single_lines() {
+        for fine in ["ines", "ines@partner.example", "Inês Müller"] {
+            assert!(fine.parse::<OperatorName>().is_ok(), "{fine}");
+        }
+        let long = "a".repeat(201);
+        for wrong in ["", " ines", "ines\n", "a\u{7}b", &long] {
+            assert!(wrong.parse::<OperatorName>().is_err(), "{wrong:?}");
+        }
+    }
+}
