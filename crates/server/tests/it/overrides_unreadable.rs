@@ -162,7 +162,7 @@ fn one_unreadable_override_does_not_hide_another() {
 }
 
 #[test]
-fn scheduled_unreadable_override_holds_up_nothing_before_its_time() {
+fn scheduled_unreadable_override_holds_up_nothing_else() {
     let store = Store::of(&["A", "B"].map(gift_card));
     store.ok(&["set", "A", "discount_multiplier=0.02", "--from", "7d"]);
     damage(&store, 1, LATER);
