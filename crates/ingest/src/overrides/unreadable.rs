@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use vitrine_model::code::ProductCode;
 use vitrine_store::overrides::{StorePublication, StoredOverride};
+use vitrine_store::prepared::PreparedProduct;
 use vitrine_store::problem::{Problem, Severity};
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{Store, StoreError};
@@ -157,7 +158,7 @@ impl Rebuild {
             }
             match (is_overridden, &effect) {
                 (true, None) => publication.end_base(&base.code)?,
-                (false, Some(_)) => publication.put_base(&base)?,
+                (false, Some(_)) => publication.put_base(PreparedProduct::new(base.clone())?)?,
                 _ => {}
             }
             match new {

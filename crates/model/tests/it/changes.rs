@@ -73,7 +73,7 @@ fn assert_walks(
                 break;
             };
             prop_assert_eq!(page.changes.len(), usize::from(limit));
-            query.after = Some(last.code.parse().expect("a code"));
+            query.after = Some(last.code().parse().expect("a code"));
         }
         let expected: Changes = history.changes([since, last], filter).into_iter().collect();
         prop_assert_eq!(walk, expected, "since {}", since);
@@ -287,7 +287,7 @@ impl Client {
         self.newest = self.newest.max(at);
         let is_empty = page.changes.is_empty() && self.query.after.is_none();
         match page.changes.last().filter(|_| page.has_more) {
-            Some(last) => self.query.after = Some(last.code.parse().expect("a code")),
+            Some(last) => self.query.after = Some(last.code().parse().expect("a code")),
             None => {
                 self.query.after = None;
                 let began = self.base.replace(first_shown).is_none();

@@ -96,7 +96,7 @@ fn walk<'s>(
             return walk;
         };
         assert_eq!(page.changes.len(), query.limit.get());
-        query.after = Some(last.code.parse().expect("a code"));
+        query.after = Some(last.code().parse().expect("a code"));
     }
 }
 

@@ -352,8 +352,6 @@ fn route(path: &str) -> Option<Route> {
         ["keys"] => Some(Route::Keys),
         ["webhooks"] => Some(Route::Endpoints),
         ["webhooks", id] => Some(Route::Endpoint((*id).to_owned())),
-        ["overrides"] => Some(Route::Overrides),
-        ["audit"] => Some(Route::Audit),
         ["acts"] => Some(Route::Acts),
         _ => acts::find(path).map(Route::Act),
     }

@@ -137,7 +137,7 @@ pub(super) fn instants(all: &[StoredOverride], now: Timestamp) -> Vec<InstantVie
 
 /// Returns what an override does, its products, and its values.
 fn in_words(one: &StoredOverride) -> (&'static str, String, String) {
-    match Override::read(one.clone()) {
+    match Override::parse(one.clone()) {
         Ok(read) => {
             let action = match read.definition.kind {
                 Kind::Disable => "Disable",
@@ -150,7 +150,7 @@ fn in_words(one: &StoredOverride) -> (&'static str, String, String) {
             };
             (action, read.definition.products_text(), values)
         }
-        Err(_) => ("Unknown", "by a later release".to_owned(), String::new()),
+        Err(_) => ("Unknown", "can’t be read".to_owned(), String::new()),
     }
 }
 

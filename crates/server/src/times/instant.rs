@@ -10,11 +10,11 @@ use super::after;
 
 /// A time, or a span from the time at which it is used.
 #[derive(Debug, Clone)]
-pub(super) struct Instant(String);
+pub(crate) struct Instant(String);
 
 impl Instant {
     /// Returns the time; a span is counted from `now`.
-    pub(super) fn from(&self, now: Timestamp) -> Timestamp {
+    pub(crate) fn from(&self, now: Timestamp) -> Timestamp {
         // It was parsed before; a span that ends out of range isn't over.
         parse_instant(&self.0, now).unwrap_or(Timestamp::MAX)
     }

@@ -56,7 +56,7 @@ fn sqlite_log_is_small_again_after_replaces_beside_a_server() {
     let log = store.path("vitrine.db-wal");
     let log_bytes = || std::fs::metadata(&log).map_or(0, |log| log.len());
     for round in 1..4 {
-        let product = |number| {
+        let product = |number: u64| {
             let mut product = gift_card(&format!("P{number}"));
             product["name"] = random_letters(100 * round + number).into();
             product

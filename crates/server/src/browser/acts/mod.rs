@@ -9,8 +9,8 @@
 //! - `index`: the page of all acts
 
 pub(super) mod form;
-mod keys;
 pub(super) mod index;
+mod keys;
 mod overrides;
 mod page;
 mod rollback;

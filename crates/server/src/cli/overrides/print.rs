@@ -9,7 +9,6 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::apply::Intent;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::{counts_json, revision_json, shown};
-use vitrine_ingest::overrides::Override;
 use vitrine_ingest::overrides::change::Changed;
 use vitrine_ingest::overrides::instants::AppliedInstant;
 use vitrine_ingest::overrides::unreadable::Unreadable;
@@ -253,7 +252,10 @@ pub(super) fn table(overrides: &[Result<Override, Box<Unreadable>>]) -> String {
         let (products, values) = match parsed {
             Ok(one) => {
                 let values = single_line(&one.definition.values_text()).into_owned();
-                (single_line(&one.definition.products_text()).into_owned(), values)
+                (
+                    single_line(&one.definition.products_text()).into_owned(),
+                    values,
+                )
             }
             Err(_) => ("?".to_owned(), "can't be read".to_owned()),
         };
