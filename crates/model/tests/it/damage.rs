@@ -100,6 +100,25 @@ fn sound() -> Block {
 /// A fault: its description, and the function that causes it.
 type Damage = (&'static str, fn(&mut Directory));
 
+/// Faults of discounts.
+const DISCOUNTS: [Damage; 5] = [
+    ("a discount's text lies behind its product", |it| {
+        it.discounts[1] = [10_000, 1_000];
+    }),
+    ("a discount is above 1", |it| {
+        it.discounts[1] = [1_000_001, 1];
+    }),
+    ("a discount of 1 has further digits", |it| {
+        it.discounts[1][0] = 1_000_000 | 1 << 20;
+    }),
+    ("a discount's further digits are missing", |it| {
+        it.discounts[1][0] = 10_000 | 2 << 20;
+    }),
+    ("further digits are no group", |it| {
+        it.more_digits[0][6] = 1_000_000_000;
+    }),
+];
+
 #[test]
 fn directories_with_one_fault_are_refused() {
     let block = sound();
@@ -108,7 +127,7 @@ fn directories_with_one_fault_are_refused() {
     assert_eq!(whole.bytes(), block.directory()[..], "the table is true");
     let is_taken = |bytes: Vec<u8>| Block::from_bytes(bytes.into(), arena.clone()).is_ok();
     assert!(is_taken(whole.bytes()));
-    let damages: [Damage; 20] = [
+    let damages: [Damage; 15] = [
         ("a product ends ahead of its beginning", |it| {
             it.ends[1] = it.ends[0];
         }),
@@ -124,21 +143,6 @@ fn directories_with_one_fault_are_refused() {
         }),
         ("content ends behind its product", |it| {
             it.content[1][1] += 1;
-        }),
-        ("a discount's text lies behind its product", |it| {
-            it.discounts[1] = [10_000, 1_000];
-        }),
-        ("a discount is above 1", |it| {
-            it.discounts[1] = [1_000_001, 1];
-        }),
-        ("a discount of 1 has further digits", |it| {
-            it.discounts[1][0] = 1_000_000 | 1 << 20;
-        }),
-        ("a discount's further digits are missing", |it| {
-            it.discounts[1][0] = 10_000 | 2 << 20;
-        }),
-        ("further digits are no group", |it| {
-            it.more_digits[0][6] = 1_000_000_000;
         }),
         ("a code ends ahead of its beginning", |it| {
             it.code_ends[0] = 5;
@@ -160,7 +164,7 @@ fn directories_with_one_fault_are_refused() {
             it.facets[1].0 = it.facets[0].0;
         }),
     ];
-    for (what, damage) in damages {
+    for (what, damage) in damages.into_iter().chain(DISCOUNTS) {
         let mut directory = whole.clone();
         damage(&mut directory);
         assert!(!is_taken(directory.bytes()), "{what}");

@@ -25,16 +25,11 @@ fn seen(store: &Store) -> Value {
     Value::Object(products.collect())
 }
 
-#[test]
-fn unreadable_override_is_told_of_and_can_be_ended() {
+/// A store with four overrides, of which the second can't be read. It makes A what loads brought, so that there is no base beside
+/// it.
+fn damaged(definition: &str) -> Store {
     let store = Store::of(&["A", "B", "C"].map(gift_card));
     store.ok(&["set", "A", "discount_multiplier=0.02"]);
-    // It makes A what loads brought, so that there is no base beside it.
-    let file = store.write(
-        "all.json",
-        json!(["A", "B", "C"].map(gift_card)).to_string(),
-    );
-    let load = ["load", &file.display().to_string()];
     store.ok(&["set", "A", "B", "discount_multiplier=0.05"]);
     store.ok(&["hide", "C", "--allow", "retire=100%"]);
     store.ok(&[
@@ -46,10 +41,15 @@ fn unreadable_override_is_told_of_and_can_be_ended() {
         "--allow",
         "not-orderable=100%",
     ]);
-    let before = json!({"A": "0.05", "B": "0.05"});
-    assert_eq!(seen(&store), before);
+    assert_eq!(seen(&store), json!({"A": "0.05", "B": "0.05"}));
+    damage(&store, 2, definition);
+    store
+}
+
+#[test]
+fn unreadable_override_is_told_of_beside_the_others() {
     for definition in [LATER, "damaged"] {
-        damage(&store, 2, definition);
+        let store = damaged(definition);
         let listed = store.run(&["overrides", "list"]);
         assert_eq!(listed.status.code(), Some(0));
         let (table, told) = (text(&listed.stdout), text(&listed.stderr));
@@ -87,28 +87,38 @@ fn unreadable_override_is_told_of_and_can_be_ended() {
             "{found}"
         );
         assert!(found.contains("faults: 1, warnings: 0"), "{found}");
+        let product = store.run(&["show", "A"]);
+        assert_eq!(product.status.code(), Some(0));
+        assert!(text(&product.stderr).contains("which overrides set values can't be told"));
+        store.ok(&["diff", "1"]);
     }
-    for (code, arguments) in [
-        (1, &load[..]),
-        (1, &["disable", "B", "--allow", "not-orderable=100%"]),
-        (1, &["overrides", "end", "1"]),
-        (1, &["enable", "B"]),
+}
+
+#[test]
+fn commands_that_need_an_unreadable_override_are_refused() {
+    let store = damaged(LATER);
+    let file = store.write("all.json", json!([gift_card("A")]).to_string());
+    let load = ["load", "--mode", "merge", &file.display().to_string()];
+    let before = seen(&store);
+    for arguments in [
+        &load[..],
+        &["disable", "B", "--allow", "not-orderable=100%"],
+        &["overrides", "end", "1"],
+        &["enable", "B"],
     ] {
-        let told = refused(&store, code, arguments);
-        assert!(
-            told.contains("override 2 can't be read"),
-            "{arguments:?}: {told}"
-        );
-        assert!(
-            told.contains("vitrine overrides end 2"),
-            "{arguments:?}: {told}"
-        );
+        let told = refused(&store, 1, arguments);
+        let what = "override 2 can't be read";
+        assert!(told.contains(what), "{arguments:?}: {told}");
+        let remedy = "vitrine overrides end 2";
+        assert!(told.contains(remedy), "{arguments:?}: {told}");
     }
     assert_eq!(seen(&store), before);
-    let product = store.run(&["show", "A"]);
-    assert_eq!(product.status.code(), Some(0));
-    assert!(text(&product.stderr).contains("which overrides set values can't be told"));
-    store.ok(&["diff", "1"]);
+}
+
+#[test]
+fn unreadable_override_can_be_ended() {
+    let store = damaged(LATER);
+    let before = seen(&store);
     let plan = store.json(&["overrides", "end", "2", "--dry-run", "--json"]);
     assert_eq!(plan["counts"]["changed"], 1, "{plan}");
     assert_eq!(seen(&store), before);
@@ -119,7 +129,7 @@ fn unreadable_override_is_told_of_and_can_be_ended() {
     );
     // What another override says of A comes back, and C stays hidden.
     assert_eq!(seen(&store), json!({"A": "0.02", "B": "0.05"}));
-    let report = store.json(&[load[0], load[1], "--json"]);
+    let report = store.load_products(&["A", "B", "C"].map(gift_card));
     assert_eq!(report["counts"]["unchanged"], 3, "{report}");
     let found = text(&store.run(&["check"]).stdout);
     assert!(

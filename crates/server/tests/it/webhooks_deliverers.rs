@@ -178,7 +178,8 @@ fn endpoints_of_a_restored_store_tell_nobody_until_enabled() {
     let backup = delivery.store.path("backup").display().to_string();
     delivery.store.ok(&["backup", &backup]);
     let copy = Delivery::of(&[gift_card("Z")]);
-    copy.store.ok(&["restore", "--yes", "--allow", "widen", &backup]);
+    copy.store
+        .ok(&["restore", "--yes", "--allow", "widen", &backup]);
     let copied = |name: &str| std::fs::read(delivery.store.path(name)).expect("a file");
     let path = copy.store.write("webhooks.key", copied("webhooks.key"));
     let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
