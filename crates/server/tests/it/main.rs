@@ -20,6 +20,7 @@ mod browser_grid;
 mod browser_images;
 mod browser_pages;
 mod browser_past;
+mod browser_store_pages;
 mod browser_table;
 mod browser_webhooks;
 mod busy;
