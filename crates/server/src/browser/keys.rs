@@ -14,7 +14,7 @@ use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::query::Query;
-use super::times::{date, minute};
+use super::times::{date, day, minute};
 
 /// Number of days of the charts, today included.
 const DAYS: usize = 30;
@@ -43,10 +43,9 @@ struct KeyView {
     assortment: Option<(String, String)>,
     /// True if this server shows the key nothing, as it doesn't know the rules.
     is_unknown: bool,
-    created: String,
-    /// Time of expiry or revocation.
-    expires: Option<String>,
-    revoked: Option<String>,
+    created: Timestamp,
+    expires: Option<Timestamp>,
+    revoked: Option<Timestamp>,
     last_used: Option<String>,
     usage: Usage,
 }
@@ -129,7 +128,6 @@ pub(super) fn page(browser: &Browser) -> Shown {
 
 fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp, usage: Usage) -> KeyView {
     let assortment = key.assortment.as_deref();
-    let time = |moment: &Option<Timestamp>| moment.as_ref().map(minute);
     KeyView {
         prefix: key.prefix.clone(),
         label: key.label.clone(),
@@ -151,10 +149,10 @@ fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp, usage: Usage) 
         }),
         is_unknown: known.held.contains(&key.prefix)
             || assortment.is_some_and(|name| known.get(name).is_none()),
-        created: minute(&key.created_at),
-        expires: time(&key.expires_at),
-        revoked: time(&key.revoked_at),
-        last_used: time(&key.last_used_at),
+        created: key.created_at,
+        expires: key.expires_at,
+        revoked: key.revoked_at,
+        last_used: key.last_used_at.as_ref().map(minute),
         usage,
     }
 }

@@ -14,6 +14,11 @@ pub(super) fn minute(moment: &Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
+/// Formats a time, to the day.
+pub(super) fn day(moment: &Timestamp) -> String {
+    moment.strftime("%Y-%m-%d").to_string()
+}
+
 /// Formats a time in a column: the time of today, the day of this year, or the date.
 pub(super) fn compact(moment: Timestamp, now: Timestamp) -> String {
     let (day, today) = (date(moment), date(now));
@@ -57,6 +62,7 @@ mod tests {
         assert_eq!(compact(at("2026-11-25T23:59:00Z"), now), "25 Nov");
         assert_eq!(compact(at("2025-12-31T23:59:00Z"), now), "2025-12-31");
         assert_eq!(minute(&now), "2026-11-26 10:30 UTC");
+        assert_eq!(day(&now), "2026-11-26");
         assert_eq!(day_heading(date(now)), "Thursday 26 November 2026");
         for (later, said) in [
             ("2026-11-26T10:30:59Z", "less than a minute"),

@@ -24,6 +24,7 @@ mod browser_pages;
 mod browser_past;
 mod browser_proxies;
 mod browser_sign_in;
+mod browser_store_pages;
 mod browser_table;
 mod browser_webhooks;
 mod busy;
