@@ -8,8 +8,8 @@ use vitrine_store::{IfMissing, Store, open};
 
 use crate::database::Database;
 
-/// SQL that takes away what schemas 4 to 7 added, but for the number of the schema.
-pub const BEFORE_SCHEMA_4: &str = "drop table base_text; drop table base_version; drop table catalog_override; drop table webhook_state; drop table webhook_endpoint; \
+/// SQL that takes away what schemas 4 to 8 added, but for the number of the schema.
+pub const BEFORE_SCHEMA_4: &str = "drop table operator_session; drop table operator; drop table base_text; drop table base_version; drop table catalog_override; drop table webhook_state; drop table webhook_endpoint; \
      drop table webhook_attempt; drop table audit_entry; drop table api_key_day; \
      drop table assortment_version; drop table assigned_key; \
      alter table state drop column assortments_counter; \
