@@ -274,8 +274,8 @@ fn attempts_are_limited_and_a_known_place_stays_open() {
     // The right password from a new place has to wait, too; from the known one it hasn't.
     assert_eq!(attempt("198.51.100.200", PASSWORD).0, 429);
     assert_eq!(attempt("192.0.2.1", PASSWORD).0, 303);
-    let of_address = (0..20).map(|_| attempt("203.0.113.7", "a wrong password").0);
-    assert_eq!(of_address.last(), Some(429));
+    let of_address = (0..21).map(|_| attempt("203.0.113.7", "a wrong password").0);
+    assert_eq!(of_address.collect::<Vec<_>>()[20], 429);
 }
 
 #[test]

@@ -16,14 +16,14 @@ const BEFORE_SCHEMA_8: &str = "pragma foreign_keys = off; \
         (select document from product_document where product_version_id = product_version.id)); \
      drop table product_document;";
 
-/// SQL that takes away what schemas 4 to 7 added, after [`BEFORE_SCHEMA_8`], but for the number of the schema.
-const BEFORE_SCHEMA_4: &str = "drop table base_text; drop table base_version; drop table catalog_override; drop table webhook_state; drop table webhook_endpoint; \
+/// SQL that takes away what the schemas from 4 on added, after [`BEFORE_SCHEMA_8`], but for the number of the schema.
+const BEFORE_SCHEMA_4: &str = "drop table operator_session; drop table operator; drop table base_text; drop table base_version; drop table catalog_override; drop table webhook_state; drop table webhook_endpoint; \
      drop table webhook_attempt; drop table audit_entry; drop table api_key_day; \
      drop table assortment_version; drop table assigned_key; \
      alter table state drop column assortments_counter; \
      alter table state drop column assortments_accepted;";
 
-/// Takes away from a backup what schemas 4 to 8 added, but for the number of the schema.
+/// Takes away from a backup what the schemas from 4 on added, but for the number of the schema.
 pub fn take_back_to_schema_3(backup: &Path) -> Connection {
     let older = connect(backup);
     older.execute_batch(BEFORE_SCHEMA_8).unwrap();
@@ -51,7 +51,7 @@ impl Kept<'_> {
         self.url.starts_with("sqlite:")
     }
 
-    /// Takes away what schemas 4 to 8 added, but for the number of the schema.
+    /// Takes away what the schemas from 4 on added, but for the number of the schema.
     pub fn take_back_to_schema_3(&self) {
         if self.is_sqlite() {
             (self.run)(BEFORE_SCHEMA_8);
