@@ -175,3 +175,32 @@ fn instants_of_an_outage_come_in_order_afterwards() {
     });
     assert_each_once(&store);
 }
+
+#[test]
+fn spans_are_counted_from_the_clock_of_the_database() {
+    if !is_there() {
+        return;
+    }
+    let Some(library) = faketime::library("an operator's clock off by an hour") else {
+        return;
+    };
+    let database = Database::new();
+    let store = Store::at(database.url());
+    store.load_products(&[gift_card("A")]);
+    for clock in ["+1h", "-1h"] {
+        let mut command = store.command(&["set", "A", "discount_multiplier=0.01", "--from", "2h"]);
+        faketime::preload(&mut command, &library);
+        let output = command.env("FAKETIME", clock).output().expect("a process");
+        assert!(output.status.success(), "{output:?}");
+    }
+    let listed = store.json(&["overrides", "list", "--json"]);
+    for one in listed.as_array().expect("a list") {
+        let from: Timestamp = one["from"]
+            .as_str()
+            .and_then(|from| from.parse().ok())
+            .expect("a time");
+        let span = from.duration_since(Timestamp::now());
+        let expected = SignedDuration::from_mins(90)..SignedDuration::from_hours(2);
+        assert!(expected.contains(&span), "{span}: {one}");
+    }
+}
