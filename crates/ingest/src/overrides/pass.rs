@@ -99,7 +99,7 @@ pub(super) struct Pass<'p> {
     found: Compared,
 }
 
-/// What a comparison of products found.
+/// Findings of a comparison of products.
 #[derive(Default)]
 struct Compared {
     plan: Plan,
@@ -107,7 +107,7 @@ struct Compared {
     selected: u64,
     overlapping: BTreeMap<u64, u64>,
     without_amounts: BTreeMap<u64, u64>,
-    /// What is to be written, in order.
+    /// Changes to be written, in order.
     writes: Vec<Write>,
 }
 
@@ -223,10 +223,12 @@ impl<'p> Pass<'p> {
                 let (worker, few) = mpsc::sync_channel::<Vec<StoredProduct>>(READ_AHEAD);
                 let (sender, result) = mpsc::sync_channel(READ_AHEAD);
                 scope.spawn(move || {
-                    // After a failure nobody waits for the rest.
-                    few.iter()
-                        .map(|few| pass.compare_few(&few, form))
-                        .try_for_each(|result| sender.send(result))
+                    for few in few {
+                        if sender.send(pass.compare_few(&few, form)).is_err() {
+                            // After a failure nobody waits for the rest.
+                            return;
+                        }
+                    }
                 });
                 workers.push(worker);
                 results.push(result);
