@@ -42,6 +42,7 @@ fail_points! {
     PublishFetchedRemembered "publish.fetched_remembered",
     PublishProductEnded "publish.product_ended",
     PublishProductPut "publish.product_put",
+    PublishDocumentPut "publish.document_put",
     PublishProductTextPut "publish.product_text_put",
     PublishProductRetired "publish.product_retired",
     PublishBasePut "publish.base_put",

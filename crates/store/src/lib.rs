@@ -8,10 +8,9 @@
 //!
 //! - [`Store`]: the trait; [`Publication`]: a publish in progress
 //! - [`assortment`], [`overrides`], [`webhooks`]: what the names say, and the parts of the trait that are about them
-//! - [`audit`]: the audit log; [`prepared`]: products ready to be written
+//! - [`audit`]: the audit log; [`prepared`]: products ready to be written; [`document`]: packed documents
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
-//! - [`problem`]: results of a check
-//! - [`error`]: the error type, with messages for the operator
+//! - [`problem`]: results of a check; [`error`]: the error type, with messages for the operator
 //! - [`fail_point`]: points at which tests make writes fail
 //! - `address`: addresses; `sqlite`: the embedded store; `postgres`: the store that many servers share
 //! - `values`, `check`: conversions and checks that both stores share; `digest`: the digest of a stored product
@@ -21,6 +20,7 @@ pub mod assortment;
 pub mod audit;
 mod check;
 mod digest;
+pub mod document;
 pub mod error;
 pub mod fail_point;
 pub mod history;

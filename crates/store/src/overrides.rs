@@ -13,6 +13,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
+use crate::prepared::PreparedProduct;
 use crate::publication::Publication;
 use crate::record::{Moment, OwnText, ProductVisitor, StoredProduct};
 use crate::values::code;
@@ -252,7 +253,7 @@ pub trait StorePublication: Publication {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn put_base(&mut self, base: &StoredProduct) -> Result<(), StoreError>;
+    fn put_base(&mut self, base: PreparedProduct) -> Result<(), StoreError>;
 
     /// Ends the base beside a product, whose base is the product itself from now on.
     ///
@@ -282,13 +283,44 @@ struct TextRow {
     source: Option<String>,
 }
 
+impl From<&OwnText> for TextRow {
+    fn from(own: &OwnText) -> Self {
+        Self {
+            name: own.name.as_str().to_owned(),
+            digest: own.digest.to_string(),
+            source: own.source.clone(),
+        }
+    }
+}
+
+impl TextRow {
+    /// Returns the text; `None` if the row is damaged.
+    fn into_text(self) -> Option<OwnText> {
+        Some(OwnText {
+            name: self.name.parse().ok()?,
+            digest: self.digest.parse().ok()?,
+            source: self.source,
+        })
+    }
+}
+
+/// Returns the texts of a base as JSON.
+pub(crate) fn texts_json(own_texts: &[OwnText]) -> Result<String, StoreError> {
+    let texts: Vec<TextRow> = own_texts.iter().map(TextRow::from).collect();
+    serde_json::to_string(&texts).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// Returns the texts of a base from their JSON.
+pub(crate) fn texts_of_json(json: &str) -> Result<Vec<OwnText>, StoreError> {
+    let damaged = || StoreError::Damaged("the texts of a base can't be read".to_owned());
+    let texts: Vec<TextRow> = serde_json::from_str(json).map_err(|_| damaged())?;
+    let texts: Option<Vec<OwnText>> = texts.into_iter().map(TextRow::into_text).collect();
+    texts.ok_or_else(damaged)
+}
+
 /// Returns a base as JSON.
 pub(crate) fn base_json(base: &StoredProduct) -> Result<String, StoreError> {
-    let texts = base.own_texts.iter().map(|own| TextRow {
-        name: own.name.as_str().to_owned(),
-        digest: own.digest.to_string(),
-        source: own.source.clone(),
-    });
+    let texts = base.own_texts.iter().map(TextRow::from);
     let row = Row {
         document: base.document.clone(),
         content: base.content.clone(),
@@ -306,14 +338,8 @@ pub(crate) fn base_of(stored_code: &str, json: &str) -> Result<StoredProduct, St
     let damaged =
         |what: String| StoreError::Damaged(format!("the base of product {stored_code}: {what}"));
     let row: Row = serde_json::from_str(json).map_err(|error| damaged(error.to_string()))?;
-    let text = |text: TextRow| {
-        Some(OwnText {
-            name: text.name.parse().ok()?,
-            digest: text.digest.parse().ok()?,
-            source: text.source,
-        })
-    };
-    let own_texts: Option<Vec<OwnText>> = row.own_texts.into_iter().map(text).collect();
+    let own_texts: Option<Vec<OwnText>> =
+        (row.own_texts.into_iter().map(TextRow::into_text)).collect();
     let countries: Option<Vec<Country>> =
         (row.countries.iter().map(|text| text.parse().ok())).collect();
     Ok(StoredProduct {

@@ -6,6 +6,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::hexadecimal::Hexadecimal;
 
 use crate::StoreError;
+use crate::document::PackedDocument;
 use crate::record::StoredProduct;
 use crate::values;
 
@@ -36,6 +37,7 @@ pub struct PreparedProduct {
     /// Countries and categories as stored.
     lists: [String; 2],
     digest: ProductDigest,
+    packed: Option<PackedDocument>,
 }
 
 impl PreparedProduct {
@@ -51,6 +53,7 @@ impl PreparedProduct {
             product,
             lists,
             digest,
+            packed: None,
         })
     }
 
@@ -61,9 +64,10 @@ impl PreparedProduct {
     ///
     /// If the document can't be packed.
     pub fn pack(&mut self, form: DocumentForm) -> Result<(), StoreError> {
-        match form {
-            DocumentForm::Text | DocumentForm::Packed => Ok(()),
+        if form == DocumentForm::Packed && self.packed.is_none() {
+            self.packed = Some(PackedDocument::pack(self.product.document.as_bytes())?);
         }
+        Ok(())
     }
 
     /// Returns its code.
@@ -88,6 +92,11 @@ impl PreparedProduct {
     #[must_use]
     pub fn into_product(self) -> StoredProduct {
         self.product
+    }
+
+    /// Returns the packed document; empty if it wasn't packed.
+    pub(crate) fn packed(&self) -> &[u8] {
+        self.packed.as_ref().map_or(&[], PackedDocument::as_bytes)
     }
 
     /// Returns its countries and categories as stored.

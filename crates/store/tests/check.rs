@@ -9,6 +9,8 @@
 mod audited;
 #[path = "support/damages.rs"]
 mod damages;
+#[path = "support/packed.rs"]
+mod packed;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -107,7 +109,7 @@ impl Kept {
 
     /// Runs SQL on the store's file, without foreign keys.
     fn damage(&self, sql: &str) {
-        let connection = Connection::open(self.path("kept.db")).unwrap();
+        let connection = packed::connect(&self.path("kept.db"));
         connection
             .pragma_update(None, "foreign_keys", false)
             .unwrap();
@@ -177,7 +179,9 @@ fn changed_columns_of_a_version_are_found() {
 #[test]
 fn orphans_are_warnings() {
     let kept = Kept::new();
-    kept.damage("delete from product_text; delete from product_version");
+    kept.damage(
+        "delete from product_text; delete from product_document; delete from product_version",
+    );
     kept.damage("insert into api_key_use values ('gone', 1)");
     assert_eq!(kept.broken(), ["key_use_orphan", "text_orphan"]);
     let problems = kept.store.check().unwrap();
@@ -243,6 +247,7 @@ fn overwrite_page(path: &Path, table: &str) {
 fn overwritten_page_is_found_and_its_backup_refused() {
     for table in [
         "product_version",
+        "product_document",
         "product_text",
         "text",
         "revision",

@@ -4,7 +4,7 @@
 //! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
 //! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups and after migrations; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
 //! - `contract/webhooks.rs`: webhook endpoints; `contract/overrides.rs`: overrides, and bases beside products
-//! - `contract/migration.rs`: stores of the previous schema
+//! - `contract/migration.rs`: stores of earlier schemas; `support/packed.rs`: SQL functions for packed documents
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
@@ -57,6 +57,8 @@ mod keys;
 mod migration;
 #[path = "contract/overrides.rs"]
 mod overrides;
+#[path = "support/packed.rs"]
+mod packed;
 #[path = "contract/products.rs"]
 mod products;
 #[path = "contract/prune.rs"]

@@ -1,5 +1,7 @@
 //! Plan of a load: the products that it creates, changes and retires, and the changed fields of each.
 
+mod append;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Write as _};

@@ -266,12 +266,13 @@ impl Publication for BasePublication<'_> {
         if !self.seen.insert(product.code.clone()) {
             return Err(vitrine_store::DUPLICATE_PRODUCT);
         }
-        if self.overridden.insert(product.code.clone()) || outcome != PutOutcome::Unchanged {
-            self.inner.put_base(product)?;
+        let code = product.code.clone();
+        if self.overridden.insert(code.clone()) || outcome != PutOutcome::Unchanged {
+            self.inner.put_base(prepared)?;
         }
         match &effect.product {
             Some(effective) => self.inner.put(effective).map(drop)?,
-            None => self.inner.retire(&product.code).map(drop)?,
+            None => self.inner.retire(&code).map(drop)?,
         }
         Ok(outcome)
     }

@@ -17,7 +17,7 @@ use crate::assortment::{self, AssortmentVersion};
 use crate::audit::{AuditRow, Chain};
 use crate::digest::is_content;
 use crate::overrides::{base_digest, base_of};
-use crate::record::OwnText;
+use crate::record::{OwnText, StoredProduct};
 use crate::values::KeyRow;
 use crate::webhooks::{self, Endpoint};
 use found::{
@@ -44,7 +44,7 @@ pub(crate) fn version_facts(
         add(&PRODUCT_FACTS, what);
     }
     let Some(document) = document else {
-        add(&DOCUMENT, "its document isn't UTF-8");
+        add(&DOCUMENT, "its document can't be read");
         return;
     };
     if serde_json::from_str::<&RawValue>(document).is_err() {
@@ -268,22 +268,31 @@ pub(crate) fn base(
     digest: &[u8],
     kept_texts: i64,
 ) {
-    let what = match base_of(code, json) {
-        Err(error) => error.to_string(),
-        Ok(_) if base_digest(code, json) != digest => {
-            "isn't what was loaded: its digest doesn't match".to_owned()
-        }
+    match base_of(code, json) {
+        Err(error) => found.add(&BASE, place, error.to_string()),
         Ok(base) => {
-            let named: HashSet<&TextDigest> =
-                base.own_texts.iter().map(|own| &own.digest).collect();
-            if i64::try_from(named.len()) == Ok(kept_texts) {
-                return;
-            }
-            format!(
-                "names {} texts, but {kept_texts} are kept for it",
-                named.len()
-            )
+            let is_intact = base_digest(code, json) == digest;
+            base_facts(found, place, &base, is_intact, kept_texts);
         }
+    }
+}
+
+/// Checks a base that was read; `is_intact` tells if its digest is the stored one.
+pub(crate) fn base_facts(
+    found: &mut Findings,
+    place: String,
+    base: &StoredProduct,
+    is_intact: bool,
+    kept_texts: i64,
+) {
+    let named: HashSet<&TextDigest> = base.own_texts.iter().map(|own| &own.digest).collect();
+    let what = match i64::try_from(named.len()) == Ok(kept_texts) {
+        _ if !is_intact => "isn't what was loaded: its digest doesn't match".to_owned(),
+        true => return,
+        false => format!(
+            "names {} texts, but {kept_texts} are kept for it",
+            named.len()
+        ),
     };
     found.add(&BASE, place, what);
 }

@@ -14,6 +14,7 @@ use crate::overrides::{
     BaseHint, NewOverride, NextInstant, OverriddenProduct, OverrideEnd, OverrideStatus,
     OverrideStore, StorePublication, StoredOverride, base_digest, base_json,
 };
+use crate::prepared::PreparedProduct;
 use crate::record::{Moment, ProductVisitor, StoredProduct};
 use crate::values::{code, from_millis};
 
@@ -197,7 +198,8 @@ impl StorePublication for PostgresPublication {
         history::bases_of(&mut self.session, &codes, Moment::Live)
     }
 
-    fn put_base(&mut self, base: &StoredProduct) -> Result<(), StoreError> {
+    fn put_base(&mut self, base: PreparedProduct) -> Result<(), StoreError> {
+        let base = base.product();
         let json = base_json(base)?;
         let digest = base_digest(base.code.as_str(), &json);
         let from = number(self.number);

@@ -28,7 +28,7 @@ const RESTORING: &str = "restoring the store";
 /// Size of a batch, in bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// A table: its names in both stores, its columns, and the boolean ones among them.
+/// A table: its name in PostgreSQL, what is selected from in SQLite, its columns, and the boolean ones among them.
 struct Table {
     sqlite: &'static str,
     postgres: &'static str,
@@ -45,7 +45,8 @@ const TABLES: [Table; 13] = [
         booleans: &[],
     },
     Table {
-        sqlite: "product_version",
+        sqlite: "(select v.*, unpack_document(d.document) as document from product_version v \
+                 join product_document d on d.product_version_id = v.id)",
         postgres: "product_version",
         columns: "id, code, from_revision, until_revision, digest, document, content_start, content_end, discount_multiplier, is_orderable, countries, categories",
         booleans: &["is_orderable"],
@@ -69,7 +70,9 @@ const TABLES: [Table; 13] = [
         booleans: &[],
     },
     Table {
-        sqlite: "base_version",
+        sqlite: "(select id, code, from_revision, until_revision, base_digest(code, product) as digest, product \
+                 from (select *, base_json(code, document, content_start, content_end, discount_multiplier, \
+                    is_orderable, countries, categories, own_texts) as product from base_version))",
         postgres: "base_version",
         columns: "id, code, from_revision, until_revision, digest, product",
         booleans: &[],

@@ -12,7 +12,7 @@ use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
 use super::{
-    BackedUp, assortments, audit, check, committed, during, history, keys, open, read_backup,
+    BackedUp, assortments, audit, check, committed, during, history, keys, open, pack, read_backup,
     webhooks,
 };
 use crate::StoreError;
@@ -145,12 +145,14 @@ fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Copies the backup to the new file `path`, migrates and checks the copy.
+/// Copies the backup to the new file `path`, migrates and checks the copy. The connection has functions that unpack.
 pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, StoreError> {
     let (copy, connection) = verified_copy(backup, path)?;
     drop(connection);
     copy.place()?;
-    open::read_only(path)
+    let connection = open::read_only(path)?;
+    pack::add_unpacking(&connection).map_err(during(RESTORING))?;
+    Ok(connection)
 }
 
 /// Returns the keys and the live assortments of a backup, for

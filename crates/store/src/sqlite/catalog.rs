@@ -10,6 +10,7 @@ use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
+use crate::document::unpack_into;
 use crate::record::{CatalogItem, ItemVisitor, Moment, OwnText, StoreState, StoredDigest};
 use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
@@ -111,6 +112,7 @@ fn changed_products() -> String {
     format!(
         "select {PRODUCT_COLUMNS}, t.code from ({CHANGED_CODES}) t \
          left join product_version v on v.code = t.code and v.until_revision is null \
+         left join product_document d on d.product_version_id = v.id \
          order by t.code"
     )
 }
@@ -159,7 +161,11 @@ fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, StoreError> {
 }
 
 /// Columns of a product, in the order in which [`visit_products`] reads them.
-pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.code, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest";
+pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.code, d.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest";
+
+/// Versions and their documents, as [`PRODUCT_COLUMNS`] names them.
+pub(super) const VERSIONS: &str =
+    "product_version v left join product_document d on d.product_version_id = v.id";
 
 /// Index of the column after [`PRODUCT_COLUMNS`], in reads of changes.
 const RETIRED_CODE: usize = 10;
@@ -170,7 +176,7 @@ fn products(
     visit: ItemVisitor<'_>,
 ) -> Result<(), StoreError> {
     let sql = format!(
-        "select {PRODUCT_COLUMNS} from product_version v where until_revision is null order by code"
+        "select {PRODUCT_COLUMNS} from {VERSIONS} where until_revision is null order by code"
     );
     let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
     let rows = statement.query([]).map_err(during(READING))?;
@@ -190,6 +196,7 @@ fn visit_products(
 ) -> Result<(), StoreError> {
     let mut countries = ListCache::<Country>::new(|text| text.parse().ok());
     let mut categories = ListCache::<Box<str>>::new(|text| Some(text.into()));
+    let mut unpacked = Vec::new();
     while let Some(row) = rows.next().map_err(during(READING))? {
         let id: Option<i64> = row.get(0).map_err(during(READING))?;
         let Some(id) = id else {
@@ -197,8 +204,7 @@ fn visit_products(
             visit(CatalogItem::Retired { code }).map_err(StoreError::Visitor)?;
             continue;
         };
-        let own_texts = own_texts(row, texts, id)?;
-        let product = own_texts.and_then(|own_texts| Product::read(row, &own_texts));
+        let product = Product::read(row, texts, &mut unpacked)?;
         let lists = product.as_ref().ok().map(|product| {
             let countries = countries.get(product.countries);
             countries.and_then(|countries| Ok((countries, categories.get(product.categories)?)))
@@ -226,14 +232,14 @@ fn visit_products(
     Ok(())
 }
 
-/// Reads the texts of a product's row. The inner error is about their values; the outer one is SQLite's, which reports a
-/// corrupt store even if the disk failed only once.
-pub(super) fn own_texts(
-    row: &Row<'_>,
+/// Reads the texts of a product with this document. The inner error is about their values; the outer one is SQLite's, which
+/// reports a corrupt store even if the disk failed only once.
+fn own_texts(
+    document: &str,
     texts: &mut Statement<'_>,
     id: i64,
 ) -> Result<Result<Vec<OwnText>, StoreError>, StoreError> {
-    if !text(row, 2).is_ok_and(|document| document.contains(OWN_TEXT)) {
+    if !document.contains(OWN_TEXT) {
         return Ok(Ok(Vec::new()));
     }
     match history::own_texts(texts, id) {
@@ -256,9 +262,28 @@ pub(super) struct Product<'r> {
 }
 
 impl<'r> Product<'r> {
-    /// Reads a row with [`PRODUCT_COLUMNS`].
-    pub(super) fn read(row: &'r Row<'_>, own_texts: &[OwnText]) -> Result<Self, StoreError> {
-        let document = text(row, 2)?;
+    /// Reads a row with [`PRODUCT_COLUMNS`]; its document is unpacked into `unpacked`. The inner error is about the values of the
+    /// row.
+    pub(super) fn read(
+        row: &'r Row<'_>,
+        texts: &mut Statement<'_>,
+        unpacked: &'r mut Vec<u8>,
+    ) -> Result<Result<Self, StoreError>, StoreError> {
+        let document =
+            match history::packed(row, 2).and_then(|packed| unpack_into(packed, unpacked)) {
+                Ok(document) => document,
+                Err(error) => return Ok(Err(error)),
+            };
+        let id = row.get(0).map_err(during(READING))?;
+        let own_texts = own_texts(document, texts, id)?;
+        Ok(own_texts.and_then(|own_texts| Self::with(row, document, &own_texts)))
+    }
+
+    fn with(
+        row: &'r Row<'_>,
+        document: &'r str,
+        own_texts: &[OwnText],
+    ) -> Result<Self, StoreError> {
         let is_orderable = row.get(5).map_err(during(READING))?;
         let digest: Vec<u8> = row.get(9).map_err(during(READING))?;
         let (countries, categories) = (text(row, 6)?, text(row, 7)?);
@@ -337,9 +362,7 @@ pub(super) mod tests {
     /// Returns SQLite's query plan, one step per line.
     pub(in crate::sqlite) fn plan(sql: &str) -> String {
         let connection = Connection::open_in_memory().unwrap();
-        for migration in open::MIGRATIONS {
-            connection.execute_batch(migration).unwrap();
-        }
+        open::apply(&connection, 0).unwrap();
         let mut statement = connection
             .prepare(&format!("explain query plan {sql}"))
             .unwrap();

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, Statement, Transaction};
 use vitrine_model::revision::Revision;
 
-use super::catalog::{PRODUCT_COLUMNS, Product, is_value_error, own_texts, state, text};
+use super::catalog::{PRODUCT_COLUMNS, Product, is_value_error, state, text};
 use super::{during, history};
 use crate::StoreError;
 use crate::history::{
@@ -83,6 +83,7 @@ fn versions_of(bound: Bound) -> String {
     };
     format!(
         "select {PRODUCT_COLUMNS}, v.{column} from product_version v indexed by {index} \
+         left join product_document d on d.product_version_id = v.id \
          where v.{column} > ?1 and v.{column} <= ?2"
     )
 }
@@ -99,9 +100,9 @@ fn versions(
         .map_err(during(READING))?;
     let mut rows = statement.query((after, last)).map_err(during(READING))?;
     let mut texts = history::prepare_texts(transaction)?;
-    let mut lists = FactsCache::new();
+    let (mut lists, mut unpacked) = (FactsCache::new(), Vec::new());
     while let Some(row) = rows.next().map_err(during(READING))? {
-        let version = match version(row, &mut texts, &mut lists) {
+        let version = match version(row, &mut texts, &mut lists, &mut unpacked) {
             Ok(version) => Some(version),
             Err(error) if is_value_error(&error) => None,
             Err(error) => return Err(error),
@@ -115,9 +116,9 @@ fn version<'r>(
     row: &'r Row<'_>,
     texts: &mut Statement<'_>,
     lists: &'r mut FactsCache,
+    unpacked: &'r mut Vec<u8>,
 ) -> Result<(&'r str, Facts<'r>), StoreError> {
-    let own_texts = own_texts(row, texts, get(row, 0)?)??;
-    let product = Product::read(row, &own_texts)?;
+    let product = Product::read(row, texts, unpacked)??;
     lists.version(
         [product.code, product.document],
         product.is_orderable != 0,

@@ -8,9 +8,11 @@ use rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction, param
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
+use super::catalog::VERSIONS;
 use super::during;
 use crate::StoreError;
-use crate::overrides::{BaseHint, base_of};
+use crate::document::unpack;
+use crate::overrides::{BaseHint, texts_of_json};
 use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
     PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
@@ -20,8 +22,12 @@ use crate::values::{code, from_millis, own_text, read_lists};
 const READING: &str = "reading the history";
 
 /// Columns of a product, in the order in which [`product_row`] reads them.
-const PRODUCT: &str = "id, code, document, content_start, content_end, discount_multiplier, \
+const PRODUCT: &str = "v.id, v.code, d.document, content_start, content_end, discount_multiplier, \
                        is_orderable, countries, categories";
+
+/// Columns of a base, likewise, and behind them its texts as JSON.
+pub(super) const BASE: &str = "id, code, document, content_start, content_end, discount_multiplier, \
+                    is_orderable, countries, categories, own_texts";
 
 /// Columns of a published revision, in the order in which [`published_row`] reads them.
 const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unchanged, \
@@ -161,7 +167,7 @@ pub(super) fn visit_products(
     visit: ProductVisitor<'_>,
 ) -> Result<(), StoreError> {
     let (is_live, number) = live_condition(moment);
-    let sql = format!("select {PRODUCT} from product_version where {is_live} order by code");
+    let sql = format!("select {PRODUCT} from {VERSIONS} where {is_live} order by code");
     let mut statement = connection.prepare(&sql).map_err(during(READING))?;
     let mut texts = prepare_texts(connection)?;
     let mut rows = statement.query([number]).map_err(during(READING))?;
@@ -178,7 +184,7 @@ pub(super) fn product(
     moment: Moment,
 ) -> Result<Option<StoredProduct>, StoreError> {
     let (is_live, number) = live_condition(moment);
-    let sql = format!("select {PRODUCT} from product_version where code = ?2 and {is_live}");
+    let sql = format!("select {PRODUCT} from {VERSIONS} where code = ?2 and {is_live}");
     let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
     let mut rows = statement
         .query((number, code.as_str()))
@@ -198,12 +204,11 @@ pub(super) fn visit_bases(
     visit: ProductVisitor<'_>,
 ) -> Result<(), StoreError> {
     let (is_live, number) = live_condition(moment);
-    let ([of_products, of_bases], values) = hint.conditions("instr", '?');
+    let ([hinted, _], values) = hint.conditions("instr", '?');
     let sql = format!(
-        "select {PRODUCT}, null from product_version where {is_live}{of_products} and not exists \
-            (select 1 from base_version b where b.code = product_version.code and {is_live}) \
-         union all select id, code, '', null, null, '', 0, '', '', product from base_version \
-            where {is_live}{of_bases} order by code"
+        "select {PRODUCT}, null from {VERSIONS} where {is_live}{hinted} and not exists \
+            (select 1 from base_version b where b.code = v.code and {is_live}) \
+         union all select {BASE} from base_version where {is_live}{hinted} order by code"
     );
     let mut parameters = vec![Value::from(i64::try_from(number).unwrap_or(i64::MAX))];
     parameters.extend(values.into_iter().map(Value::from));
@@ -213,9 +218,9 @@ pub(super) fn visit_bases(
         .query(params_from_iter(parameters))
         .map_err(during(READING))?;
     while let Some(row) = rows.next().map_err(during(READING))? {
-        let base: Option<String> = get(row, 9)?;
-        let product = match base {
-            Some(base) => base_of(&get::<String>(row, 1)?, &base)?,
+        let base_texts: Option<String> = get(row, 9)?;
+        let product = match base_texts {
+            Some(own_texts) => base_row(row, &own_texts)?,
             None => product_row(row, &mut texts)?,
         };
         visit(product).map_err(StoreError::Visitor)?;
@@ -230,15 +235,14 @@ pub(super) fn base(
     moment: Moment,
 ) -> Result<Option<StoredProduct>, StoreError> {
     let (is_live, number) = live_condition(moment);
-    let sql = format!("select product from base_version where code = ?2 and {is_live}");
-    let base: Option<String> = connection
-        .prepare_cached(&sql)
-        .and_then(|mut sql| {
-            sql.query_row((number, code.as_str()), |row| row.get(0))
-                .optional()
-        })
+    let sql = format!("select {BASE} from base_version where code = ?2 and {is_live}");
+    let mut statement = connection.prepare_cached(&sql).map_err(during(READING))?;
+    let mut rows = statement
+        .query((number, code.as_str()))
         .map_err(during(READING))?;
-    base.map(|base| base_of(code.as_str(), &base)).transpose()
+    let row = rows.next().map_err(during(READING))?;
+    row.map(|row| base_row(row, &get::<String>(row, 9)?))
+        .transpose()
 }
 
 /// See [`Store::version_spans`](crate::Store::version_spans).
@@ -316,18 +320,34 @@ fn revision_row(row: &Row<'_>) -> Result<Revision, StoreError> {
 }
 
 fn product_row(row: &Row<'_>, texts: &mut Statement<'_>) -> Result<StoredProduct, StoreError> {
+    let own_texts = own_texts(texts, get(row, 0)?).map_err(during(READING))??;
+    product_with(row, own_texts)
+}
+
+/// Reads a row with [`BASE`].
+pub(super) fn base_row(row: &Row<'_>, own_texts: &str) -> Result<StoredProduct, StoreError> {
+    product_with(row, texts_of_json(own_texts)?)
+}
+
+/// Returns the compressed bytes of a document.
+pub(super) fn packed<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], StoreError> {
+    let packed = row.get_ref(column).map_err(during(READING))?.as_blob();
+    packed.map_err(|_| StoreError::Damaged("a version has no document".to_owned()))
+}
+
+fn product_with(row: &Row<'_>, own_texts: Vec<OwnText>) -> Result<StoredProduct, StoreError> {
     let stored_code: String = get(row, 1)?;
     let (countries, categories): (String, String) = (get(row, 7)?, get(row, 8)?);
     let (countries, categories) = read_lists(&stored_code, &countries, &categories)?;
     Ok(StoredProduct {
         code: code(&stored_code)?,
-        document: get(row, 2)?,
+        document: unpack(packed(row, 2)?)?,
         content: content_range(row, 3)?,
         discount_multiplier: get(row, 5)?,
         is_orderable: get(row, 6)?,
         countries,
         categories,
-        own_texts: own_texts(texts, get(row, 0)?).map_err(during(READING))??,
+        own_texts,
     })
 }
 

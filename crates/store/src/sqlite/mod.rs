@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`: writes are rare, and what was
 //! acknowledged is durable.
 //!
-//! - `open`: creating, recognising and migrating the file
+//! - `open`: creating, recognising and migrating the file; `pack`: packing what earlier releases stored
 //! - `catalog`: reading the live catalog
 //! - `publish`: writing a revision
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
@@ -27,6 +27,7 @@ mod key_days;
 mod keys;
 mod open;
 mod overrides;
+mod pack;
 mod partial;
 mod prune;
 mod publish;
@@ -50,6 +51,7 @@ use vitrine_model::revision::Revision;
 use crate::audit::{AuditContext, AuditEntry};
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::overrides::StorePublication;
+use crate::prepared::DocumentForm;
 use crate::problem::Problem;
 use crate::record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
@@ -59,6 +61,7 @@ use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStat
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 use failure::{committed, during};
+pub(crate) use open::bytes_to_migrate;
 pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
 
 /// A store in one SQLite file.
@@ -299,6 +302,10 @@ impl Store for SqliteStore {
 
     fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
         texts::fetched(&self.quick()?.connection, url)
+    }
+
+    fn document_form(&self) -> DocumentForm {
+        DocumentForm::Packed
     }
 
     fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {

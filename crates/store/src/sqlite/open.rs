@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{during, keys};
+use super::{during, keys, pack};
 use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
@@ -15,7 +15,7 @@ use crate::{IfMissing, StoreError};
 const APPLICATION_ID: u32 = 0x5669_7472;
 
 /// All migrations in order; `user_version` of the file is the number that were applied.
-pub(super) const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0005.sql"),
     include_str!("migrations/0006.sql"),
     include_str!("migrations/0007.sql"),
+    include_str!("migrations/0008.sql"),
 ];
 
 /// Opens the file, creates it if `if_missing` says so, and migrates it. `lock_wait` is the maximum time that it waits for
@@ -91,6 +92,13 @@ pub(super) fn backup(path: &Path) -> Result<(Connection, u32), StoreError> {
         }),
         schema => Ok((connection, schema)),
     }
+}
+
+/// See [`StoreAddress::bytes_to_migrate`](crate::StoreAddress::bytes_to_migrate).
+pub(crate) fn bytes_to_migrate(path: &Path) -> Option<u64> {
+    let file = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let schema = recognise(&read_only(path).ok()?, path).ok()?;
+    (1..pack::SCHEMA).contains(&schema).then_some(file.len())
 }
 
 /// Opens a read-only connection, which writes no files beside it, either, if none are needed.
@@ -188,14 +196,26 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let failed = during("migrating the store");
+    // A table is replaced by another one, to which others refer. Within a transaction the setting can't be changed.
+    connection
+        .pragma_update(None, "foreign_keys", false)
+        .map_err(&failed)?;
+    let migrated = migrate_in_transaction(connection, path);
+    connection
+        .pragma_update(None, "foreign_keys", true)
+        .map_err(&failed)?;
+    migrated
+}
+
+fn migrate_in_transaction(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let failed = during("migrating the store");
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(&failed)?;
     // Again inside the transaction: two processes may have come this far.
     let found = recognise(&transaction, path)?;
-    for migration in MIGRATIONS.iter().skip(found as usize) {
-        transaction.execute_batch(migration).map_err(&failed)?;
-    }
+    apply(&transaction, found)?;
     // Later migrations mustn't write them: a digest that doesn't match is a finding.
     if !keys::has_digests(found) {
         keys::write_digests(&transaction)?;
@@ -211,6 +231,19 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.commit().map_err(&failed)?;
     FailPoint::StoreMigrationCommitted.pass()?;
     Ok(())
+}
+
+/// Applies the migrations after the schema `found`.
+pub(super) fn apply(connection: &Connection, found: u32) -> Result<(), StoreError> {
+    let failed = during("migrating the store");
+    pack::add_function(connection).map_err(&failed)?;
+    for migration in MIGRATIONS.iter().skip(found as usize) {
+        connection.execute_batch(migration).map_err(&failed)?;
+    }
+    match found < pack::SCHEMA {
+        true => pack::move_bases(connection),
+        false => Ok(()),
+    }
 }
 
 /// Runs [`recognise`] in a transaction: another process may be creating the store, and a half-created one would look like

@@ -11,8 +11,9 @@ use crate::StoreError;
 use crate::fail_point::FailPoint;
 use crate::overrides::{
     BaseHint, NewOverride, NextInstant, OverriddenProduct, OverrideEnd, OverrideStatus,
-    OverrideStore, StorePublication, StoredOverride, base_digest, base_json,
+    OverrideStore, StorePublication, StoredOverride, texts_json,
 };
+use crate::prepared::{DocumentForm, PreparedProduct};
 use crate::record::{Moment, ProductVisitor, StoredProduct};
 use crate::values::{code, from_millis};
 
@@ -199,16 +200,30 @@ impl StorePublication for SqlitePublication {
         Ok(found)
     }
 
-    fn put_base(&mut self, base: &StoredProduct) -> Result<(), StoreError> {
-        let json = base_json(base)?;
-        let digest = base_digest(base.code.as_str(), &json);
-        self.end_base(&base.code)?;
+    fn put_base(&mut self, mut base: PreparedProduct) -> Result<(), StoreError> {
+        base.pack(DocumentForm::Packed)?;
+        let (product, [countries, categories]) = (base.product(), base.lists());
+        self.end_base(&product.code)?;
         self.execute(
-            "insert into base_version (code, from_revision, digest, product) values (?, ?, ?, ?)",
-            params![base.code.as_str(), self.number, digest, json],
+            "insert into base_version (code, from_revision, digest, content_start, content_end, \
+             discount_multiplier, is_orderable, countries, categories, own_texts, document) \
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                product.code.as_str(),
+                self.number,
+                base.digest().0,
+                product.content.as_ref().map(|range| range.start),
+                product.content.as_ref().map(|range| range.end),
+                product.discount_multiplier,
+                product.is_orderable,
+                countries,
+                categories,
+                texts_json(&product.own_texts)?,
+                base.packed(),
+            ],
         )?;
         let id = self.connection.last_insert_rowid();
-        for own in &base.own_texts {
+        for own in &product.own_texts {
             self.execute(
                 "insert into base_text (base_version_id, digest) values (?, ?) on conflict do nothing",
                 params![id, own.digest.as_bytes()],

@@ -41,7 +41,11 @@ const SELECT_PRUNABLE: [&str; 6] = [
 ];
 
 /// Delete a batch of versions; `?1` and `?2` are the numbers before its first and of its last row.
-const DELETE_VERSIONS: [&str; 2] = [
+const DELETE_VERSIONS: [&str; 3] = [
+    "delete from product_document where product_version_id in ( \
+        select v.id from temp.old_version old join product_version v on v.id = old.number \
+        where old.number > ?1 and old.number <= ?2 \
+           and v.until_revision <= (select oldest_readable from state))",
     "delete from product_text where product_version_id in ( \
         select v.id from temp.old_version old join product_version v on v.id = old.number \
         where old.number > ?1 and old.number <= ?2 \

@@ -10,7 +10,7 @@ use vitrine_model::revision::Revision;
 
 use super::{committed, during, history, texts};
 use crate::fail_point::FailPoint;
-use crate::prepared::{PreparedProduct, ProductDigest};
+use crate::prepared::{DocumentForm, PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote,
@@ -187,7 +187,7 @@ impl SqlitePublication {
         let [countries, categories] = prepared.lists();
         let StoredProduct {
             code,
-            document,
+            document: _,
             content,
             discount_multiplier,
             is_orderable,
@@ -196,14 +196,13 @@ impl SqlitePublication {
             own_texts,
         } = prepared.product();
         self.execute(
-            "insert into product_version (code, from_revision, digest, document, content_start, \
+            "insert into product_version (code, from_revision, digest, content_start, \
              content_end, discount_multiplier, is_orderable, countries, categories) \
-             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 code.as_str(),
                 self.number,
                 prepared.digest().0,
-                document,
                 content.as_ref().map(|range| range.start),
                 content.as_ref().map(|range| range.end),
                 discount_multiplier,
@@ -213,6 +212,11 @@ impl SqlitePublication {
             ],
         )?;
         let id = self.connection.last_insert_rowid();
+        self.execute(
+            "insert into product_document (product_version_id, document) values (?, ?)",
+            (id, prepared.packed()),
+        )?;
+        FailPoint::PublishDocumentPut.pass()?;
         for OwnText {
             name,
             digest,
@@ -274,7 +278,7 @@ impl Publication for SqlitePublication {
         Ok(())
     }
 
-    fn put_prepared(&mut self, product: PreparedProduct) -> Result<PutOutcome, StoreError> {
+    fn put_prepared(&mut self, mut product: PreparedProduct) -> Result<PutOutcome, StoreError> {
         let change = match self.live_version(product.code())? {
             Some(live) if live.digest == product.digest() => {
                 self.seen.add(live.id);
@@ -292,6 +296,7 @@ impl Publication for SqlitePublication {
                 PutOutcome::Created
             }
         };
+        product.pack(DocumentForm::Packed)?;
         self.insert(&product)?;
         FailPoint::PublishProductPut.pass()?;
         Ok(change)

@@ -8,7 +8,7 @@ use vitrine_store::assortment::{KeyView, RestorePlan};
 use vitrine_store::{IfMissing, Store, StoreError, open};
 
 use crate::assortments::{assigned, new, set};
-use crate::kept::{BEFORE_SCHEMA_4, Kept, on_both};
+use crate::kept::{Kept, on_both, take_back_to_schema_3};
 use crate::keys::{record, write};
 use crate::products::second;
 
@@ -179,7 +179,8 @@ fn schema_without_assortments_is_migrated() {
             true => "pragma user_version = 3",
             false => "update schema_version set version = 3",
         };
-        (kept.run)(&format!("{BEFORE_SCHEMA_4} {previous}"));
+        kept.take_back_to_schema_3();
+        (kept.run)(previous);
         let store = kept.open();
         assert_eq!(store.check().unwrap(), []);
         assert_eq!(store.assortments().unwrap(), []);
@@ -339,8 +340,7 @@ fn backup_without_assortments_is_planned_unchanged() {
         let path = backup(kept.directory, "source.db", |store| {
             write(store, &[record(1, 1), record(2, 2)]);
         });
-        let older = Connection::open(&path).unwrap();
-        older.execute_batch(BEFORE_SCHEMA_4).unwrap();
+        let older = take_back_to_schema_3(&path);
         older.pragma_update(None, "user_version", 3).unwrap();
         drop(older);
         let bytes = std::fs::read(&path).unwrap();

@@ -10,7 +10,7 @@ use vitrine_store::{IfMissing, Store, StoreAddress, TextStatus, open};
 
 use crate::audit::lines;
 use crate::audited::{by_tester, restore, set_key, take_down};
-use crate::kept::{BEFORE_SCHEMA_4, Kept, on_both};
+use crate::kept::{Kept, on_both};
 use crate::key_days::{FIRST, day};
 use crate::keys::record;
 use crate::products::{publish_texts, second};
@@ -186,7 +186,7 @@ fn schema_before_the_log_is_migrated() {
         let store = kept.open();
         write(&*store, &record(1, 100));
         drop(store);
-        (kept.run)(BEFORE_SCHEMA_4);
+        kept.take_back_to_schema_3();
         match kept.url.starts_with("sqlite:") {
             true => (kept.run)("pragma user_version = 3"),
             false => (kept.run)("update schema_version set version = 3"),

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
 use vitrine_store::history::{History, HistoryStart};
 use vitrine_store::{IfMissing, StoreAddress, TextStatus, open};
 
 use crate::change_history::{EVERYTHING, Item, numbers, read, set, steps};
-use crate::kept::{BEFORE_SCHEMA_4, on_both};
+use crate::kept::{on_both, take_back_to_schema_3};
 use crate::products::{product, publish, publish_texts, second};
 
 fn text(texts: u64, code: &str) -> Item {
@@ -96,7 +95,7 @@ fn created_store_has_the_history_of_its_backup() {
     });
 }
 
-/// SQL that takes away what schema 3 added, after [`BEFORE_SCHEMA_4`], but for the number of the schema.
+/// SQL that takes away what schema 3 added, after the later ones, but for the number of the schema.
 const BEFORE_SCHEMA_3: &str = "drop table text_change; alter table revision drop column former_id;";
 
 #[test]
@@ -107,7 +106,7 @@ fn previous_schema_is_migrated_with_a_gap_of_texts() {
         publish_texts(&*store, &[("A", "one"), ("B", "two")], second(20));
         set(&*store, "one", TextStatus::TakenDown);
         drop(store);
-        (kept.run)(BEFORE_SCHEMA_4);
+        kept.take_back_to_schema_3();
         (kept.run)(BEFORE_SCHEMA_3);
         (kept.run)(match kept.url.starts_with("sqlite:") {
             true => "pragma user_version = 2",
@@ -130,8 +129,7 @@ fn backup_of_the_previous_schema_begins_the_texts_states() {
     on_both(|kept| {
         let backup = kept.directory.join("backup.db");
         let (id, step) = back_up(kept.directory, &backup);
-        let older = Connection::open(&backup).unwrap();
-        older.execute_batch(BEFORE_SCHEMA_4).unwrap();
+        let older = take_back_to_schema_3(&backup);
         older.execute_batch(BEFORE_SCHEMA_3).unwrap();
         older.pragma_update(None, "user_version", 2).unwrap();
         drop(older);
@@ -180,21 +178,33 @@ fn history_ends_at_a_missing_revision() {
     });
 }
 
+const SET_DOCUMENT: &str = "update product_version set document = '{}'";
+const SET_PACKED_DOCUMENT: &str = "update product_document set document = pack_document('{}')";
+
 #[test]
 fn damaged_version_is_visited_as_damaged() {
     for damage in [
         "update product_version set countries = '[\"Germany\"]'",
         "update product_version set categories = 'food'",
         "update product_version set countries = '[]'",
-        "update product_version set document = '{}'",
+        SET_DOCUMENT,
     ] {
         on_both(|kept| {
+            let damage = match kept.is_sqlite() {
+                true => damage.replace(SET_DOCUMENT, SET_PACKED_DOCUMENT),
+                false => damage.to_owned(),
+            };
             let store = kept.open();
             publish(&*store, &[product("A", "1"), product("B", "1")], second(1)).unwrap();
             publish(&*store, &[product("A", "2"), product("B", "1")], second(2)).unwrap();
             publish(&*store, &[product("C", "1")], second(3)).unwrap();
             let (_, before) = read(&*store, &EVERYTHING);
-            (kept.run)(&format!("{damage} where code = 'A' and from_revision = 2"));
+            let is_damaged = "code = 'A' and from_revision = 2";
+            let ids = format!("(select id from product_version where {is_damaged})");
+            (kept.run)(&match damage.starts_with("update product_document") {
+                true => format!("{damage} where product_version_id in {ids}"),
+                false => format!("{damage} where {is_damaged}"),
+            });
             let (history, items) = read(&*store, &EVERYTHING);
             assert_eq!(numbers(&history), [1, 2, 3]);
             let damaged: Vec<_> = items.iter().filter(|item| !before.contains(item)).collect();

@@ -1,8 +1,11 @@
-//! Stores of the previous schema: the migration adds digests to keys, and a check distinguishes writes by the previous
-//! release from changes by something other than Vitrine.
+//! Stores of earlier schemas: a migration adds digests to keys, and a check distinguishes writes by an earlier release from changes
+//! by something other than Vitrine; another one packs documents.
+
+use std::path::Path;
 
 use rusqlite::Connection;
 use vitrine_store::problem::{Problem, Severity};
+use vitrine_store::record::Moment;
 use vitrine_store::{IfMissing, Store, StoreAddress, open};
 
 use crate::database::Database;
@@ -122,4 +125,113 @@ fn previous_postgres_schema_is_migrated_with_digests() {
     assert_migrated(&*store, &run, &write);
     let versions = "select version || ' ' || oldest_release from vitrine.schema_version";
     assert_eq!(database.run(versions), ["7 1"], "older releases still run");
+}
+
+/// A store that a release of schema 7 wrote, dumped by sqlite3: products of which some have texts, one is disabled by an override
+/// and another one is hidden, one is retired.
+const SQLITE_SEVENTH: &str = include_str!("../support/schema_7.sql");
+
+/// Makes a store of schema 7. Returns code, first revision and document of its versions, then those of its bases.
+fn make_seventh(path: &Path) -> [Vec<(String, u64, String)>; 2] {
+    let store = Connection::open(path).unwrap();
+    store.execute_batch(SQLITE_SEVENTH).unwrap();
+    let header = "pragma application_id = 0x56697472; pragma user_version = 7";
+    store.execute_batch(header).unwrap();
+    let versions = "select code, from_revision, document from product_version order by id";
+    let bases = "select code, from_revision, json_extract(product, '$.document') from base_version order by id";
+    [versions, bases].map(|sql| {
+        let mut statement = store.prepare(sql).unwrap();
+        let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let rows = statement.query_map([], columns).unwrap();
+        rows.map(Result::unwrap).collect()
+    })
+}
+
+fn assert_seventh(store: &dyn Store, [versions, bases]: &[Vec<(String, u64, String)>; 2]) {
+    assert_eq!(broken(store), []);
+    assert_eq!((versions.len(), bases.len()), (7, 3));
+    for (code, from, document) in versions {
+        let (code, moment) = (code.parse().unwrap(), Moment::Revision(*from));
+        let product = store.product(&code, moment).unwrap().unwrap();
+        assert_eq!(product.document, *document);
+    }
+    for (code, from, document) in bases {
+        let (code, moment) = (code.parse().unwrap(), Moment::Revision(*from));
+        let base = store.base_product(&code, moment).unwrap().unwrap();
+        assert_eq!(base.document, *document);
+        assert!(!base.own_texts.is_empty() && !base.countries.is_empty());
+    }
+}
+
+#[test]
+fn documents_and_bases_of_schema_7_are_packed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("seventh.db");
+    let expected = make_seventh(&path);
+    let backup = directory.path().join("backup.db");
+    std::fs::copy(&path, &backup).unwrap();
+    let before = std::fs::read(&backup).unwrap();
+
+    let url = format!("sqlite:{}", path.display());
+    // A check of the file as it is neither migrates nor changes it.
+    let Ok(address) = format!("sqlite:{}", backup.display()).parse::<StoreAddress>();
+    let checked = address.open_to_check(std::time::Duration::ZERO).unwrap();
+    assert_eq!(broken(&*checked), []);
+    assert!(
+        std::fs::read(&backup).unwrap() == before,
+        "it was written to"
+    );
+
+    let store = open(&url, IfMissing::Refuse).unwrap();
+    assert_seventh(&*store, &expected);
+    store.restore(&backup, &crate::audited::restore()).unwrap();
+    assert_seventh(&*store, &expected);
+    if let Some(database) = Database::create() {
+        let store = open(&database.url, IfMissing::Create).unwrap();
+        store.restore(&backup, &crate::audited::restore()).unwrap();
+        assert_seventh(&*store, &expected);
+    }
+}
+
+#[test]
+fn damage_of_schema_7_is_found_after_the_migration() {
+    for (damage, rule) in [
+        (
+            "update product_version set document = document || ' ' where id = 1",
+            "version_digest",
+        ),
+        (
+            "update product_version set document = cast(x'ff' as text) where id = 1",
+            "document",
+        ),
+        (
+            "update product_version set digest = zeroblob(32) where id = 1",
+            "version_digest",
+        ),
+        (
+            "update base_version set product = replace(product, 'LIVE', 'DEAD') where id = 1",
+            "base",
+        ),
+        ("update base_version set product = '{' where id = 1", "base"),
+        (
+            "update base_version set product = cast(x'ff' as text) where id = 1",
+            "base",
+        ),
+        (
+            "update base_version set digest = zeroblob(32) where id = 1",
+            "base",
+        ),
+        ("update base_version set code = 'A B' where id = 1", "base"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("damaged.db");
+        make_seventh(&path);
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(damage)
+            .unwrap();
+        let store = open(&format!("sqlite:{}", path.display()), IfMissing::Refuse).unwrap();
+        let rules: Vec<&str> = broken(&*store).iter().map(|found| found.0).collect();
+        assert!(rules.contains(&rule), "{damage}: {rules:?}");
+    }
 }

@@ -6,6 +6,7 @@ use vitrine_store::Store;
 use vitrine_store::overrides::{
     NewOverride, OverriddenProduct, OverrideEnd, OverrideStatus, StorePublication,
 };
+use vitrine_store::prepared::PreparedProduct;
 use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct};
 
 use crate::Rule;
@@ -47,6 +48,10 @@ fn new(from: Timestamp, until: Option<Timestamp>, status: OverrideStatus) -> New
 fn commit(publication: Box<dyn StorePublication + '_>, now: Timestamp) -> Option<u64> {
     let committed = publication.commit(now, &RevisionNote::default()).unwrap();
     committed.map(|(revision, _)| revision.number)
+}
+
+fn prepared(product: &StoredProduct) -> PreparedProduct {
+    PreparedProduct::new(product.clone()).unwrap()
 }
 
 /// Returns the bases of a moment; `None` if the revision doesn't exist.
@@ -115,9 +120,9 @@ fn base_lies_beside_its_product(store: &dyn Store) {
     .unwrap();
     let mut publication = store.publish().unwrap();
     assert_eq!(publication.overridden().unwrap(), []);
-    publication.put_base(&base).unwrap();
+    publication.put_base(prepared(&base)).unwrap();
     publication.put(&seen).unwrap();
-    publication.put_base(&hidden).unwrap();
+    publication.put_base(prepared(&hidden)).unwrap();
     publication.retire(&hidden.code).unwrap();
     assert_eq!(commit(publication, second(20)), Some(3));
     assert_eq!(
@@ -165,7 +170,9 @@ fn base_alone_is_a_revision(store: &dyn Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
     for (document, expected) in [("2", Some(2)), ("3", Some(3))] {
         let mut publication = store.publish().unwrap();
-        publication.put_base(&product("A", document)).unwrap();
+        publication
+            .put_base(prepared(&product("A", document)))
+            .unwrap();
         assert_eq!(commit(publication, second(20)), expected, "{document}");
     }
     let base = |number| {
@@ -182,7 +189,7 @@ fn texts_of_a_base_outlive_a_prune(store: &dyn Store) {
     publish_texts(store, &[("A", "# Text")], second(10));
     let hidden = product_with_text("A", "# Text");
     let mut publication = store.publish().unwrap();
-    publication.put_base(&hidden).unwrap();
+    publication.put_base(prepared(&hidden)).unwrap();
     publication.retire(&hidden.code).unwrap();
     publication.put(&product("B", "1")).unwrap();
     commit(publication, second(20));
@@ -218,7 +225,7 @@ fn dropped_publish_leaves_nothing(store: &dyn Store) {
     let mut publication = store.publish().unwrap();
     let active = new(second(5), None, OverrideStatus::Active);
     publication.add_override(&active).unwrap();
-    publication.put_base(&product("A", "2")).unwrap();
+    publication.put_base(prepared(&product("A", "2"))).unwrap();
     drop(publication);
     assert_eq!(store.overrides().unwrap(), []);
     assert_eq!(bases(store, Moment::Live), at(store, Moment::Live));

@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use vitrine_model::content::{TextDigest, TextName};
+use vitrine_store::prepared::{PreparedProduct, ProductDigest};
 use vitrine_store::record::{OwnText, PublishedCounts, PutOutcome, RevisionNote, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use crate::Rule;
 use crate::products::{as_read, product, product_with_text, publish, put_text, read, second};
 
-pub const ALL: [Rule; 10] = [
+pub const ALL: [Rule; 11] = [
     ("an empty store has nothing", an_empty_store_has_nothing),
     ("what is put comes back", what_is_put_comes_back),
     (
@@ -22,6 +23,10 @@ pub const ALL: [Rule; 10] = [
     (
         "a publish names each product once",
         a_publish_names_each_product_once,
+    ),
+    (
+        "digests of live products are those of prepared ones",
+        live_digests_are_those_of_prepared_products,
     ),
     (
         "every part of a product counts",
@@ -172,6 +177,43 @@ fn a_publish_names_each_product_once(store: &dyn Store) {
         assert!(publication.put(&other).is_err());
     }
     assert_eq!(read(store, Timestamp::MIN).products, [as_read(&first)]);
+}
+
+fn live_digests_are_those_of_prepared_products(store: &dyn Store) {
+    let (a, b, gone) = (product("A", "1"), product("B", "1"), product("C", "1"));
+    publish(store, &[a.clone(), b, gone], second(1)).unwrap();
+    let codes = ["A", "B", "D"].map(|code| code.parse().unwrap());
+    let codes: Vec<_> = codes.iter().collect();
+    let digest = |product| PreparedProduct::new(product).unwrap().digest();
+    let digests = |a: &str, b: &str, d: Option<&str>| -> Vec<Option<ProductDigest>> {
+        let products = [("A", Some(a)), ("B", Some(b)), ("D", d)];
+        let digest =
+            |(code, document): (&str, Option<&str>)| Some(digest(product(code, document?)));
+        products.map(digest).to_vec()
+    };
+    let mut publication = store.publish().unwrap();
+    let found = publication.live_digests(&codes).unwrap();
+    assert_eq!(found, digests("1", "1", None));
+    // Of the codes that were asked for, each is used in another way.
+    assert!(publication.keep(&a.code).unwrap());
+    for (code, expected) in [("B", PutOutcome::Changed), ("D", PutOutcome::Created)] {
+        let mut next = PreparedProduct::new(product(code, "2")).unwrap();
+        next.pack(store.document_form()).unwrap();
+        assert_eq!(publication.put_prepared(next).unwrap(), expected);
+    }
+    let found = publication.live_digests(&codes).unwrap();
+    assert_eq!(found, digests("1", "2", Some("2")));
+    let again = PreparedProduct::new(product("B", "3")).unwrap();
+    publication.put_prepared(again).unwrap_err();
+    drop(publication);
+
+    let mut publication = store.publish().unwrap();
+    publication.live_digests(&codes).unwrap();
+    publication.put(&a).unwrap();
+    publication.put(&product("D", "2")).unwrap();
+    assert_eq!(publication.retire_others().unwrap().len(), 2);
+    let committed = publication.commit(second(2), &RevisionNote::default());
+    assert_eq!(committed.unwrap().unwrap().1, counts(1, 0, 2, 1));
 }
 
 fn every_part_of_a_product_counts(store: &dyn Store) {

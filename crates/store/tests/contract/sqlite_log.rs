@@ -15,11 +15,22 @@ fn at(path: &Path) -> Arc<dyn Store> {
     open(&format!("sqlite:{}", path.display()), IfMissing::Create).unwrap()
 }
 
-/// Returns 40 MB of products, which differ in each revision.
+/// Returns products of over 40 MB when packed, which differ in each revision.
 fn large_catalog(revision: i64) -> Vec<StoredProduct> {
-    let document = format!("{revision} {}", "x".repeat(1_000_000));
-    let codes = (10..50).map(|number| format!("P{number}"));
-    codes.map(|code| product(&code, &document)).collect()
+    const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+    let mut state = revision.unsigned_abs() | 1;
+    let mut letter = || {
+        // Xorshift: letters that can't be packed to less than six bits each.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(LETTERS[usize::from(state as u8 % 64)])
+    };
+    let product = |number| {
+        let document: String = (0..1_500_000).map(|_| letter()).collect();
+        product(&format!("P{number}"), &document)
+    };
+    (10..50).map(product).collect()
 }
 
 fn log_bytes(path: &Path) -> u64 {

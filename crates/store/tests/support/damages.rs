@@ -1,17 +1,33 @@
 //! Damage by SQL, and the rules of a check that report it.
 
 /// Damage, and the rules that report it.
-pub(crate) const DAMAGES: [(&str, &[&str]); 49] = [
+pub(crate) const DAMAGES: [(&str, &[&str]); 53] = [
     (
-        "update product_version set document = '{' where id = 1",
-        &["content_range", "document", "version_digest"],
-    ),
-    (
-        "update product_version set document = cast(x'ff' as text) where id = 1",
+        "delete from product_document where product_version_id = 1",
         &["document"],
     ),
     (
-        "update product_version set document = replace(document, '1', '9') where id = 2",
+        "update product_document set document = x'' where product_version_id = 1",
+        &["document"],
+    ),
+    (
+        "update product_document set document = substr(document, 1, 20) where product_version_id = 1",
+        &["document"],
+    ),
+    (
+        "update product_document set document = (select document from product_document where product_version_id = 2) where product_version_id = 1",
+        &["version_digest"],
+    ),
+    (
+        "update product_document set document = pack_document('{') where product_version_id = 1",
+        &["content_range", "document", "version_digest"],
+    ),
+    (
+        "update product_document set document = pack_document(x'ff') where product_version_id = 1",
+        &["document"],
+    ),
+    (
+        "update product_document set document = pack_document(replace(unpack_document(document), '1', '9')) where product_version_id = 2",
         &["version_digest"],
     ),
     (
@@ -105,7 +121,7 @@ pub(crate) const DAMAGES: [(&str, &[&str]); 49] = [
         &["text_reference"],
     ),
     (
-        "update product_version set content_start = 0, content_end = length(cast(document as blob)) where id = 1",
+        "update product_version set content_start = 0, content_end = (select length(cast(unpack_document(document) as blob)) from product_document where product_version_id = 1) where id = 1",
         &["content_range"],
     ),
     (

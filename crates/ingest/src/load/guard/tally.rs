@@ -100,6 +100,22 @@ impl Tally {
         self.counts[Rule::Retire as usize].add_product(code);
     }
 
+    /// Adds the counts of other products.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.compared_amounts += other.compared_amounts;
+        for (count, other) in self.counts.iter_mut().zip(other.counts) {
+            count.all += other.all;
+            count.products += other.products;
+            let free = MAX_NAMED.saturating_sub(count.first_products.len());
+            count
+                .first_products
+                .extend(other.first_products.into_iter().take(free));
+            for (field, changed) in other.by_field {
+                *count.by_field.entry(field).or_default() += changed;
+            }
+        }
+    }
+
     /// Counts changes of a product by field, each with its number. Fields with the number 0 don't count.
     fn note(
         &mut self,

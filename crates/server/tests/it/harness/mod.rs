@@ -9,7 +9,7 @@
 //! - `scrape`: what `/metrics` says
 //! - `tls`: clients that speak TLS, and HTTP/2 over it
 //! - `web`: another server, which ours asks
-//! - `database`: databases of PostgreSQL
+//! - `database`: databases of PostgreSQL; `packed`: files with packed documents
 //!
 //! With `VITRINE_TEST_STORE=postgres` stores are databases of PostgreSQL, each of its own.
 
@@ -25,6 +25,8 @@ pub mod web;
 
 #[path = "../../../../store/tests/support/database.rs"]
 mod database;
+#[path = "../../../../store/tests/support/packed.rs"]
+mod packed;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -44,6 +46,29 @@ pub use web::{Page, Web};
 
 /// The sample catalog.
 pub const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/catalog.ndjson");
+
+/// Puts `other` in the place of `text` in all documents of a store's file.
+pub fn overwrite_documents(file: &Path, text: &str, other: &str) {
+    let sql = "update product_document \
+               set document = pack_document(replace(unpack_document(document), ?1, ?2)) \
+               where instr(unpack_document(document), ?1) > 0";
+    let changed = packed::connect(file).execute(sql, [text, other]);
+    assert!(changed.expect("the SQL runs") > 0, "{text} is there");
+}
+
+/// Returns letters that can't be packed to less than six bits each.
+pub fn random_letters(count: usize, seed: u64) -> String {
+    const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+    let mut state = seed | 1 << 40;
+    let mut letter = || {
+        // Xorshift.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(LETTERS[usize::from(state as u8 % 64)])
+    };
+    (0..count).map(|_| letter()).collect()
+}
 
 /// Lets the guard pass all loads of tests: most tests replace catalogs by others on purpose.
 pub const ALLOW_ALL: [&str; 14] = [
@@ -134,11 +159,25 @@ impl Store {
                 database.run(&format!("set search_path = vitrine; {statement}"));
             }
             None => {
-                let file = rusqlite::Connection::open(self.path("vitrine.db"));
-                let file = file.expect("the store's file");
+                let file = packed::connect(&self.path("vitrine.db"));
                 file.execute_batch(statement).expect("the SQL runs");
             }
         }
+    }
+
+    /// Sets the documents of versions, as something other than Vitrine would: to an SQL expression, given that of the document.
+    pub fn set_document(&self, value: impl Fn(&str) -> String, condition: &str) {
+        let value_in_file = value("unpack_document(document)");
+        self.sql(&match self.database {
+            Some(_) => format!(
+                "update product_version set document = {} where {condition}",
+                value("document")
+            ),
+            None => format!(
+                "update product_document set document = pack_document({value_in_file}) \
+                 where product_version_id in (select id from product_version where {condition})"
+            ),
+        });
     }
 
     /// A file in the store's directory.

@@ -26,6 +26,9 @@ const WEBHOOKS: u32 = 6;
 /// Schema since which there are overrides.
 const OVERRIDES: u32 = 7;
 
+/// Schema since which documents are packed, and bases have the columns of versions.
+const PACKED: u32 = super::pack::SCHEMA;
+
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
 
@@ -230,6 +233,19 @@ fn overrides(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), 
         check::definition(found, row.get(0)?, &row.get::<_, String>(1)?);
         Ok(())
     })?;
+    match schema(transaction)? >= PACKED {
+        true => products::bases(transaction, found)?,
+        false => bases_as_json(transaction, found)?,
+    }
+    products::spans(
+        transaction,
+        found,
+        ("base_version", &BASE, check::base_place),
+    )
+}
+
+/// Checks the bases of a backup by an earlier release.
+fn bases_as_json(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select code, from_revision, product, digest, \
                   (select count(*) from base_text where base_version_id = base_version.id) \
                from base_version";
@@ -239,12 +255,7 @@ fn overrides(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), 
         let digest: Vec<u8> = row.get(3)?;
         check::base(found, place, (&code, &product), &digest, row.get(4)?);
         Ok(())
-    })?;
-    products::spans(
-        transaction,
-        found,
-        ("base_version", &BASE, check::base_place),
-    )
+    })
 }
 
 /// Checks the endpoints of a backup; a store in use has them in a file of their own.

@@ -3,15 +3,20 @@
 use rusqlite::{Row, Transaction};
 use vitrine_model::content::TextName;
 
-use super::{OVERRIDES, each_row, schema};
+use super::{OVERRIDES, PACKED, each_row, schema};
 use crate::StoreError;
-use crate::check::found::{Findings, Rule, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
+use crate::check::found::{
+    self, Findings, Rule, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST,
+};
 use crate::check::{
-    overlapping_span, span_queries, span_without_revisions, text_digest, text_rows, version,
-    version_facts,
+    base_facts, base_place, overlapping_span, span_queries, span_without_revisions, text_digest,
+    text_rows, version, version_facts,
 };
 use crate::digest;
-use crate::sqlite::history::{own_texts, prepare_texts};
+use crate::document::unpack_into;
+use crate::prepared::PreparedProduct;
+use crate::sqlite::catalog::VERSIONS;
+use crate::sqlite::history::{self, BASE, own_texts, prepare_texts};
 
 /// Checks that spans of a code don't overlap, and begin and end with existing revisions: in a table, by its rule and the place of
 /// its rows.
@@ -49,37 +54,70 @@ pub(super) fn versions(
     found: &mut Findings,
 ) -> Result<(), StoreError> {
     let mut texts = prepare_texts(transaction)?;
-    let sql = "select id, code, from_revision, document, content_start, content_end, \
-               discount_multiplier, countries, categories, digest, is_orderable \
-               from product_version";
-    each_row(transaction, sql, |row| {
+    let is_packed = schema(transaction)? >= PACKED;
+    let (document, from) = match is_packed {
+        true => ("d.document", VERSIONS),
+        false => ("v.document", "product_version v"),
+    };
+    let sql = format!(
+        "select v.id, code, from_revision, {document}, content_start, content_end, \
+         discount_multiplier, countries, categories, digest, is_orderable from {from}"
+    );
+    let mut unpacked = Vec::new();
+    each_row(transaction, &sql, |row| {
         let place = version(&lossy(row, 1)?, row.get(2)?);
         let text = |column: usize| row.get_ref(column).map(|value| value.as_str().ok());
-        let document = text(3)?;
+        let document = match is_packed {
+            true => history::packed(row, 3)
+                .and_then(|packed| unpack_into(packed, &mut unpacked))
+                .ok(),
+            false => text(3)?,
+        };
         let facts = [text(1)?, text(7)?, text(8)?];
         let range = match document {
             Some(_) => (row.get(4)?, row.get(5)?),
             None => (None, None),
         };
         version_facts(found, &place, facts, document, range);
-        if document.is_none() {
+        let Some(document) = document else {
             return Ok(());
-        }
+        };
         // Unreadable texts are reported by `text_names`.
         if let Ok(own_texts) = own_texts(&mut texts, row.get(0)?)? {
-            let mut parts = [""; 5];
-            for (part, column) in parts.iter_mut().zip([1, 3, 6, 7, 8]) {
-                *part = text(column)?.unwrap_or_default();
-            }
+            let column = |column| text(column).map(Option::unwrap_or_default);
+            let parts = [column(1)?, document, column(6)?, column(7)?, column(8)?];
             let is_orderable = row.get_ref(10)?.as_i64().unwrap_or(-1);
             let digest = digest::digest(parts, is_orderable, &own_texts);
             if row.get_ref(9)?.as_bytes().ok() != Some(&digest[..]) {
                 let what = "isn't what was loaded: its digest doesn't match".to_owned();
                 found.add(&VERSION_DIGEST, place, what);
             } else if range != (None, None) {
-                text_rows(found, &place, document.unwrap_or_default(), &own_texts);
+                text_rows(found, &place, document, &own_texts);
             }
         }
+        Ok(())
+    })
+}
+
+/// Checks the bases of products: their columns, the digest of these, and the texts that are kept for them.
+pub(super) fn bases(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = format!(
+        "select {BASE}, digest, from_revision, \
+            (select count(*) from base_text where base_version_id = base_version.id) \
+         from base_version"
+    );
+    each_row(transaction, &sql, |row| {
+        let place = base_place(&lossy(row, 1)?, row.get(11)?);
+        let read = history::base_row(row, &lossy(row, 9)?).and_then(PreparedProduct::new);
+        let base = match read {
+            Ok(base) => base,
+            Err(error) => {
+                found.add(&found::BASE, place, error.to_string());
+                return Ok(());
+            }
+        };
+        let is_intact = row.get_ref(10)?.as_bytes().ok() == Some(&base.digest().0[..]);
+        base_facts(found, place, base.product(), is_intact, row.get(12)?);
         Ok(())
     })
 }
