@@ -99,7 +99,7 @@ pub(super) struct Pass<'p> {
     found: Compared,
 }
 
-/// What a comparison of products found.
+/// Findings of a comparison of products.
 #[derive(Default)]
 struct Compared {
     plan: Plan,
@@ -107,7 +107,7 @@ struct Compared {
     selected: u64,
     overlapping: BTreeMap<u64, u64>,
     without_amounts: BTreeMap<u64, u64>,
-    /// What is to be written, in order.
+    /// Changes to be written, in order.
     writes: Vec<Write>,
 }
 

@@ -1,7 +1,7 @@
 //! Tokens of the changes feed after a restore, a move to another store, or damage: what was thrown away is gone.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::json;
 use vitrine_model::content::TextDigest;
@@ -11,7 +11,7 @@ use crate::changes_gone::{KNOWN, LOST, revisions, write_file};
 use crate::harness::feed::{
     CatalogCopy, FeedServer, Refusal, StoppedFeed, aged, of_unknown_revision,
 };
-use crate::harness::{Store, are_databases, are_files, gift_card, wait_for};
+use crate::harness::{Store, are_databases, are_files, gift_card, overwrite_documents, wait_for};
 
 /// Backs the store up to a file.
 fn backup(store: &Store) -> String {
@@ -200,21 +200,6 @@ fn restore_into_postgresql_ends_what_it_throws_away() {
     served.settle(&mut anew);
 }
 
-/// Puts other bytes in the place of some, wherever the file has them.
-fn overwrite(file: &Path, bytes: &str, other: &str) {
-    let mut content = fs::read(file).expect("the file");
-    let windows = content.windows(bytes.len());
-    let places = windows
-        .enumerate()
-        .filter(|(_, window)| *window == bytes.as_bytes());
-    let places: Vec<usize> = places.map(|(at, _)| at).collect();
-    assert!(!places.is_empty(), "{bytes} is there");
-    for at in places {
-        content[at..at + bytes.len()].copy_from_slice(other.as_bytes());
-    }
-    fs::write(file, content).expect("the file");
-}
-
 #[test]
 fn damaged_product_is_a_gap_and_no_removal() {
     if !are_files("damaged product is a gap and no removal") {
@@ -223,7 +208,7 @@ fn damaged_product_is_a_gap_and_no_removal() {
     let served = FeedServer::of(&[gift_card("A"), named("B", "Unmistakable")], &[]);
     let sound = served.copy("");
     let file = PathBuf::from(backup(&served.store));
-    overwrite(&file, "Unmistakable", "Unmistakab\"e");
+    overwrite_documents(&file, "Unmistakable", "Unmistakab\"e");
     let stopped = StoppedFeed {
         store: Store::at(format!("sqlite:{}", file.display())),
         key: served.key.clone(),
@@ -235,7 +220,7 @@ fn damaged_product_is_a_gap_and_no_removal() {
     // However young the token is: the product isn't told as removed, and the copy is replaced.
     assert_eq!(served.refusals(&sound), [Some(Refusal::Gone); 2]);
     let stopped = served.stop();
-    overwrite(&file, "Unmistakab\"e", "Unmistakable");
+    overwrite_documents(&file, "Unmistakab\"e", "Unmistakable");
     let served = stopped.start(&[]);
     assert_eq!(served.refusals(&damaged), [Some(Refusal::Gone); 2]);
     assert_eq!(served.refusals(&sound), KNOWN);

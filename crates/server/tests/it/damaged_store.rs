@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use vitrine_model::content::TextDigest;
 
-use crate::harness::{Server, Store, are_files, gift_card, scrape, wait_for};
+use crate::harness::{
+    Server, Store, are_files, gift_card, overwrite_documents, random_letters, scrape, wait_for,
+};
 
 const PUBLIC: [&str; 4] = [
     "--public-url",
@@ -19,6 +21,8 @@ const PUBLIC: [&str; 4] = [
 fn products(count: usize) -> Vec<Value> {
     let product = |number: usize| {
         let mut product = gift_card(&format!("P{number:04}"));
+        // Documents are most of the file, however well they are packed.
+        product["name"] = json!(random_letters(2_000, number as u64));
         if number.is_multiple_of(7) {
             let resources = &mut product["gift_card"]["content_resources"];
             resources["description_md"] = json!(format!("# Number {number}\n\nA text."));
@@ -34,21 +38,6 @@ fn copy(store: &Store) -> PathBuf {
     let _ = std::fs::remove_file(&copy);
     store.ok(&["backup", &copy.display().to_string()]);
     copy
-}
-
-/// Puts `other` in the place of `bytes`, which are of the same length, wherever the file has them.
-fn overwrite(path: &Path, bytes: &str, other: &str) {
-    let mut file = std::fs::read(path).expect("the file");
-    let length = bytes.len();
-    assert_eq!(length, other.len());
-    let places: Vec<usize> = (0..file.len())
-        .filter(|at| file[*at..].starts_with(bytes.as_bytes()))
-        .collect();
-    assert!(!places.is_empty(), "{bytes} is there");
-    for at in places {
-        file[at..at + length].copy_from_slice(other.as_bytes());
-    }
-    std::fs::write(path, file).expect("the file");
 }
 
 /// Tries to serve a store's copy.
@@ -161,7 +150,7 @@ fn damaged_product_is_left_out_and_told() {
     let store = Store::of(&products);
     let key = store.key("reader", &[]);
     let copy = copy(&store);
-    overwrite(&copy, "Unmistakable", "Unmistakab\"e");
+    overwrite_documents(&copy, "Unmistakable", "Unmistakab\"e");
     let server = serve(&store, &copy, &[]).expect("a server");
     assert_eq!(listed(&server, &key).len(), 299);
     assert_eq!(server.get(&key, "/v2/product/P0123").status, 404);
@@ -197,7 +186,7 @@ fn damaged_store_keeps_what_was_last_good() {
         });
         listed(&server, &key)
     };
-    overwrite(&copy, "Unmistakable", "Unmistakab\"e");
+    overwrite_documents(&copy, "Unmistakable", "Unmistakab\"e");
     let server = serve(&store, &copy, &options).expect("a server");
     // All is read again after that.
     let digest = TextDigest::of("# Number 7\n\nA text.").to_string();
@@ -229,7 +218,7 @@ fn store_with_nothing_but_damage_ends_the_start() {
     }
     let store = Store::of(&products(3));
     let copy = copy(&store);
-    overwrite(&copy, "\"state\":", "\"stAte\":");
+    overwrite_documents(&copy, "\"state\":", "\"stAte\":");
     let Err(said) = serve(&store, &copy, &[]) else {
         panic!("it serves");
     };

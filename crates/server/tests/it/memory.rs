@@ -1,6 +1,6 @@
 //! Memory of a server, and the size of its store's log.
 
-use crate::harness::{Store, are_files, gift_card, scrape, wait_for};
+use crate::harness::{Store, are_files, gift_card, random_letters, scrape, wait_for};
 
 /// A revision that changes all products shares nothing with the snapshot before: once nobody reads that, it
 /// is gone.
@@ -32,20 +32,6 @@ fn replacing_the_catalog_keeps_memory_flat() {
 }
 
 /// The log of changes beside an SQLite store had 5.7 GB after five replaces, as long as a server followed it.
-/// Returns 2.5 million letters, which can't be packed to less than six bits each.
-fn random_letters(seed: u64) -> String {
-    const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
-    let mut state = seed;
-    let mut letter = || {
-        // Xorshift.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        char::from(LETTERS[usize::from(state as u8 % 64)])
-    };
-    (0..2_500_000).map(|_| letter()).collect()
-}
-
 #[test]
 fn sqlite_log_is_small_again_after_replaces_beside_a_server() {
     if !are_files("SQLite log is small again after replaces beside a server") {
@@ -55,13 +41,13 @@ fn sqlite_log_is_small_again_after_replaces_beside_a_server() {
     let server = store.serve_with(&["--admin-listen", "127.0.0.1:0"]);
     let log = store.path("vitrine.db-wal");
     let log_bytes = || std::fs::metadata(&log).map_or(0, |log| log.len());
-    for round in 1..4 {
+    for round in 1..4_u64 {
         let product = |number| {
             let mut product = gift_card(&format!("P{number}"));
-            product["name"] = random_letters(100 * round + number).into();
+            product["name"] = random_letters(2_500_000, 100 * round + number).into();
             product
         };
-        let report = store.load_products(&(0..20).map(product).collect::<Vec<_>>());
+        let report = store.load_products(&(0..20_u64).map(product).collect::<Vec<_>>());
         assert!(log_bytes() > 32 << 20, "too little to fill the log");
         server.wait_for_loaded(&report);
     }

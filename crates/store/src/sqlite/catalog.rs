@@ -10,6 +10,7 @@ use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
+use crate::document::unpack_into;
 use crate::record::{CatalogItem, ItemVisitor, Moment, OwnText, StoreState, StoredDigest};
 use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
@@ -268,10 +269,11 @@ impl<'r> Product<'r> {
         texts: &mut Statement<'_>,
         unpacked: &'r mut Vec<u8>,
     ) -> Result<Result<Self, StoreError>, StoreError> {
-        let document = match history::document(row, 2, unpacked) {
-            Ok(document) => document,
-            Err(error) => return Ok(Err(error)),
-        };
+        let document =
+            match history::packed(row, 2).and_then(|packed| unpack_into(packed, unpacked)) {
+                Ok(document) => document,
+                Err(error) => return Ok(Err(error)),
+            };
         let id = row.get(0).map_err(during(READING))?;
         let own_texts = own_texts(document, texts, id)?;
         Ok(own_texts.and_then(|own_texts| Self::with(row, document, &own_texts)))

@@ -11,7 +11,7 @@ use vitrine_model::revision::Revision;
 use super::catalog::VERSIONS;
 use super::during;
 use crate::StoreError;
-use crate::document::{unpack, unpack_into};
+use crate::document::unpack;
 use crate::overrides::{BaseHint, texts_of_json};
 use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
@@ -329,16 +329,8 @@ pub(super) fn base_row(row: &Row<'_>, own_texts: &str) -> Result<StoredProduct, 
     product_with(row, texts_of_json(own_texts)?)
 }
 
-/// Unpacks a document.
-pub(super) fn document<'u>(
-    row: &Row<'_>,
-    column: usize,
-    unpacked: &'u mut Vec<u8>,
-) -> Result<&'u str, StoreError> {
-    unpack_into(packed(row, column)?, unpacked)
-}
-
-fn packed<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], StoreError> {
+/// Returns the compressed bytes of a document.
+pub(super) fn packed<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], StoreError> {
     let packed = row.get_ref(column).map_err(during(READING))?.as_blob();
     packed.map_err(|_| StoreError::Damaged("a version has no document".to_owned()))
 }

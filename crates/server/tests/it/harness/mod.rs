@@ -47,6 +47,29 @@ pub use web::{Page, Web};
 /// The sample catalog.
 pub const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/catalog.ndjson");
 
+/// Puts `other` in the place of `text` in all documents of a store's file.
+pub fn overwrite_documents(file: &Path, text: &str, other: &str) {
+    let sql = "update product_document \
+               set document = pack_document(replace(unpack_document(document), ?1, ?2)) \
+               where instr(unpack_document(document), ?1) > 0";
+    let changed = packed::connect(file).execute(sql, [text, other]);
+    assert!(changed.expect("the SQL runs") > 0, "{text} is there");
+}
+
+/// Returns letters that can't be packed to less than six bits each.
+pub fn random_letters(count: usize, seed: u64) -> String {
+    const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+    let mut state = seed | 1 << 40;
+    let mut letter = || {
+        // Xorshift.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(LETTERS[usize::from(state as u8 % 64)])
+    };
+    (0..count).map(|_| letter()).collect()
+}
+
 /// Lets the guard pass all loads of tests: most tests replace catalogs by others on purpose.
 pub const ALLOW_ALL: [&str; 14] = [
     "--allow",

@@ -13,6 +13,7 @@ use crate::check::{
     text_rows, version, version_facts,
 };
 use crate::digest;
+use crate::document::unpack_into;
 use crate::prepared::PreparedProduct;
 use crate::sqlite::catalog::VERSIONS;
 use crate::sqlite::history::{self, BASE, own_texts, prepare_texts};
@@ -67,7 +68,9 @@ pub(super) fn versions(
         let place = version(&lossy(row, 1)?, row.get(2)?);
         let text = |column: usize| row.get_ref(column).map(|value| value.as_str().ok());
         let document = match is_packed {
-            true => history::document(row, 3, &mut unpacked).ok(),
+            true => history::packed(row, 3)
+                .and_then(|packed| unpack_into(packed, &mut unpacked))
+                .ok(),
             false => text(3)?,
         };
         let facts = [text(1)?, text(7)?, text(8)?];
