@@ -114,14 +114,47 @@ impl FromStr for Amount {
     }
 }
 
+impl Amount {
+    /// Returns the text: two fraction digits.
+    #[must_use]
+    pub fn text(self) -> AmountText {
+        let mut bytes = [b'0'; AmountText::MAX_BYTES];
+        let mut rest = self.hundredths;
+        let mut start = bytes.len();
+        while rest > 0 || start > bytes.len() - AmountText::MIN_BYTES {
+            start -= 1;
+            if start == bytes.len() - ".00".len() {
+                bytes[start] = b'.';
+                continue;
+            }
+            bytes[start] += u8::try_from(rest % 10).unwrap_or_default();
+            rest /= 10;
+        }
+        AmountText { bytes, start }
+    }
+}
+
+/// Text of an amount, such as `25.50`.
+#[derive(Debug, Clone, Copy)]
+pub struct AmountText {
+    bytes: [u8; Self::MAX_BYTES],
+    start: usize,
+}
+
+impl AmountText {
+    const MIN_BYTES: usize = "0.00".len();
+    const MAX_BYTES: usize = u64::MAX.ilog10() as usize + 1 + ".".len();
+
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.bytes[self.start..]).unwrap_or_default()
+    }
+}
+
 impl fmt::Display for Amount {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "{}.{:02}",
-            self.hundredths / 100,
-            self.hundredths % 100
-        )
+        out.write_str(self.text().as_str())
     }
 }
 
@@ -221,6 +254,9 @@ mod tests {
             ("0.01", "0.01"),
             ("20.500", "20.50"),
             ("007.10", "7.10"),
+            ("0.1", "0.10"),
+            ("9", "9.00"),
+            ("1000", "1000.00"),
             ("999999999999999.99", "999999999999999.99"),
         ] {
             assert_eq!(given.parse::<Amount>().unwrap().to_string(), shown);

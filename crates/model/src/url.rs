@@ -70,10 +70,25 @@ fn is_plain(text: &str) -> bool {
             && (label.bytes())
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
     };
-    let is_plain_byte =
-        |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%?#&=+,:;@!$'()*".contains(&byte);
-    host.split('.').all(is_label) && path.bytes().all(is_plain_byte)
+    host.split('.').all(is_label) && path.bytes().all(|byte| PLAIN[usize::from(byte)])
 }
+
+/// True for bytes that need no escape in a path, a query or a fragment.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        plain[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let others = b"/-._~%?#&=+,:;@!$'()*";
+    let mut at = 0;
+    while at < others.len() {
+        plain[others[at] as usize] = true;
+        at += 1;
+    }
+    plain
+};
 
 impl fmt::Display for WebUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

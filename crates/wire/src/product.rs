@@ -176,16 +176,16 @@ pub struct Denominations<'a> {
     pub kind: Cow<'a, str>,
     /// Minimum amount, with two fraction digits.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
-    pub minimum_value: String,
+    pub minimum_value: Cow<'a, str>,
     /// Maximum amount, with two fraction digits.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
-    pub maximum_value: String,
+    pub maximum_value: Cow<'a, str>,
     /// Amounts with two fraction digits: all that can be ordered, or suggestions if the type is `open`.
     #[cfg_attr(
         feature = "schema",
         schemars(inner(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))
     )]
-    pub available_list: Option<Vec<String>>,
+    pub available_list: Option<Vec<Cow<'a, str>>>,
 }
 
 /// One plan of a subscription.
@@ -200,7 +200,7 @@ pub struct SubscriptionPlan<'a> {
     pub name: Cow<'a, str>,
     /// Price of the plan, with two fraction digits.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
-    pub price: String,
+    pub price: Cow<'a, str>,
     /// Code used in orders.
     pub subscription_plan_code: Cow<'a, str>,
 }
@@ -212,7 +212,7 @@ pub struct Payment<'a> {
     /// Image and colour.
     pub assets: PaymentAssets<'a>,
     /// Amounts that can be paid.
-    pub denominations: PaymentDenominations,
+    pub denominations: PaymentDenominations<'a>,
     /// Texts of the product.
     pub content_resources: ContentResources<'a>,
 }
@@ -231,11 +231,11 @@ pub struct PaymentAssets<'a> {
 /// Amounts that can be paid.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PaymentDenominations {
+pub struct PaymentDenominations<'a> {
     /// Minimum amount, with two fraction digits.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
-    pub minimum_value: String,
+    pub minimum_value: Cow<'a, str>,
     /// Maximum amount, with two fraction digits.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
-    pub maximum_value: String,
+    pub maximum_value: Cow<'a, str>,
 }

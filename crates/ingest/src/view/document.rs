@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memmem;
 use serde_json::value::RawValue;
 use vitrine_model::attributes::Attributes;
 use vitrine_model::content::{Content, Text, TextName};
 use vitrine_model::geo::Country;
-use vitrine_model::money::{Currency, Discount};
+use vitrine_model::money::{AmountText, Currency, Discount};
 use vitrine_model::product::{
-    Assets, CustomerService, Denominations, Detail, Expiry, OtherDetail, Payment, Product,
-    SubscriptionPlan, Voucher,
+    AmountRange, Assets, CustomerService, Denominations, Detail, Expiry, OtherDetail, Payment,
+    Product, SubscriptionPlan, Voucher,
 };
 use vitrine_model::snapshot::PlacedDiscount;
 use vitrine_store::record::OwnText;
@@ -36,21 +37,71 @@ pub struct Document {
 /// If the detail object of a later payout type isn't JSON, which the load has ruled out.
 pub fn document(product: &Product, content: &Content) -> serde_json::Result<Document> {
     let urls = content_urls(content);
-    let content_json = serde_json::to_string(&urls)?;
-    // Bytes after the content resources: they end the detail object, which ends the product.
-    let (other, content_tail_bytes) = match &product.detail {
+    let amounts = AmountTexts::of(&product.detail);
+    let (other, content_json) = match &product.detail {
         Detail::Other(other) => {
+            let content_json = serde_json::to_string(&urls)?;
             let (detail, tail) = other_detail(other, &content_json)?;
-            (Some((other, detail)), tail)
+            (
+                Some((other, detail)),
+                tail.map(|tail| (content_json.len(), tail)),
+            )
         }
-        _ => (None, Some("}}".len())),
+        _ => (None, None),
     };
-    let json = serde_json::to_string(&wire_product(product, urls, other))?;
-    let content = content_tail_bytes.map(|tail| {
-        let end = json.len() - tail;
-        end - content_json.len()..end
-    });
+    let mut json = Vec::with_capacity(DOCUMENT_BYTES);
+    serde_json::to_writer(&mut json, &wire_product(product, &amounts, urls, other))?;
+    json.shrink_to_fit();
+    let json = String::from_utf8(json).map_err(serde::de::Error::custom)?;
+    let content = match &product.detail {
+        Detail::Other(_) => content_json.map(|(length, tail)| {
+            let end = json.len() - tail;
+            end - length..end
+        }),
+        // They end the detail object, which ends the product. The quotes of a string's content are escaped, so only a key can read
+        // so.
+        _ => memmem::rfind(json.as_bytes(), CONTENT_KEY)
+            .map(|key| key + CONTENT_KEY.len()..json.len() - "}}".len()),
+    };
     Ok(Document { json, content })
+}
+
+/// Capacity of most documents, in bytes.
+const DOCUMENT_BYTES: usize = 4 << 10;
+
+/// Key of the content resources in a document.
+const CONTENT_KEY: &[u8] = b"\"content_resources\":";
+
+/// Texts of a product's amounts, in the order in which they are shown, but a list last.
+struct AmountTexts(Vec<AmountText>);
+
+impl AmountTexts {
+    fn of(detail: &Detail) -> Self {
+        let range = |range: AmountRange| [range.minimum().text(), range.maximum().text()];
+        Self(match detail {
+            Detail::GiftCard(_, denominations) => {
+                let list = denominations.available_list().unwrap_or_default();
+                let list = list.iter().map(|amount| amount.text());
+                range(denominations.range())
+                    .into_iter()
+                    .chain(list)
+                    .collect()
+            }
+            Detail::Subscription(_, plans) => plans.iter().map(|plan| plan.price.text()).collect(),
+            Detail::Payment(payment) => range(payment.range).to_vec(),
+            Detail::Other(_) => Vec::new(),
+        })
+    }
+
+    fn get(&self, index: usize) -> Cow<'_, str> {
+        self.0.get(index).map_or("", AmountText::as_str).into()
+    }
+
+    /// Returns the texts behind minimum and maximum.
+    fn list(&self) -> Vec<Cow<'_, str>> {
+        let list = self.0.get(2..).unwrap_or_default();
+        list.iter().map(|text| text.as_str().into()).collect()
+    }
 }
 
 /// Returns the attributes of a stored product by which filters select: those beside its canonical document, and currency
@@ -133,6 +184,7 @@ fn other_detail(
 
 fn wire_product<'a>(
     product: &'a Product,
+    amounts: &'a AmountTexts,
     content: ContentUrls<'a>,
     other: Option<(&'a OtherDetail, Box<RawValue>)>,
 ) -> wire::Product<'a> {
@@ -180,17 +232,21 @@ fn wire_product<'a>(
     match detail {
         Detail::GiftCard(voucher, denominations) => {
             wire.gift_card = Some(wire::GiftCard {
-                denominations: wire_denominations(denominations),
+                denominations: wire_denominations(denominations, amounts),
                 voucher: wire_voucher(voucher, content),
             });
         }
         Detail::Subscription(voucher, plans) => {
             wire.subscription = Some(wire::Subscription {
-                subscription_plans: plans.iter().map(wire_plan).collect(),
+                subscription_plans: (plans.iter().enumerate())
+                    .map(|(index, plan)| wire_plan(plan, amounts.get(index)))
+                    .collect(),
                 voucher: wire_voucher(voucher, content),
             });
         }
-        Detail::Payment(payment) => wire.payment = Some(wire_payment(payment, content)),
+        Detail::Payment(payment) => {
+            wire.payment = Some(wire_payment(payment, amounts, content));
+        }
         Detail::Other(_) => {
             wire.other = other.map(|(other, detail)| wire::OtherDetail {
                 payout_type: other.payout_type.as_str(),
@@ -241,40 +297,44 @@ fn wire_voucher<'a>(voucher: &'a Voucher, content: ContentResources<'a>) -> wire
     }
 }
 
-fn wire_denominations(denominations: &Denominations) -> wire::Denominations<'_> {
-    let range = denominations.range();
+fn wire_denominations<'a>(
+    denominations: &'a Denominations,
+    amounts: &'a AmountTexts,
+) -> wire::Denominations<'a> {
     wire::Denominations {
         kind: denominations.kind().as_str().into(),
-        minimum_value: range.minimum().to_string(),
-        maximum_value: range.maximum().to_string(),
-        available_list: denominations
-            .available_list()
-            .map(|list| list.iter().map(ToString::to_string).collect()),
+        minimum_value: amounts.get(0),
+        maximum_value: amounts.get(1),
+        available_list: denominations.available_list().map(|_| amounts.list()),
     }
 }
 
-fn wire_plan(plan: &SubscriptionPlan) -> wire::SubscriptionPlan<'_> {
+fn wire_plan<'a>(plan: &'a SubscriptionPlan, price: Cow<'a, str>) -> wire::SubscriptionPlan<'a> {
     let SubscriptionPlan {
         length_unit,
         length,
         name,
-        price,
+        price: _,
         subscription_plan_code,
     } = plan;
     wire::SubscriptionPlan {
         length_unit: length_unit.as_str().into(),
         length: *length,
         name: name.as_str().into(),
-        price: price.to_string(),
+        price,
         subscription_plan_code: subscription_plan_code.as_str().into(),
     }
 }
 
-fn wire_payment<'a>(payment: &'a Payment, content: ContentResources<'a>) -> wire::Payment<'a> {
+fn wire_payment<'a>(
+    payment: &'a Payment,
+    amounts: &'a AmountTexts,
+    content: ContentResources<'a>,
+) -> wire::Payment<'a> {
     let Payment {
         icon_image_url,
         primary_color,
-        range,
+        range: _,
     } = payment;
     wire::Payment {
         assets: wire::PaymentAssets {
@@ -282,8 +342,8 @@ fn wire_payment<'a>(payment: &'a Payment, content: ContentResources<'a>) -> wire
             primary_color: primary_color.as_ref().map(|colour| colour.as_str().into()),
         },
         denominations: wire::PaymentDenominations {
-            minimum_value: range.minimum().to_string(),
-            maximum_value: range.maximum().to_string(),
+            minimum_value: amounts.get(0),
+            maximum_value: amounts.get(1),
         },
         content_resources: content,
     }
