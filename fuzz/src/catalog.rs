@@ -7,7 +7,7 @@ use vitrine_ingest::load::check::check;
 use vitrine_ingest::load::read::Record;
 use vitrine_ingest::load::report::Place;
 use vitrine_ingest::view::{TextAddresses, attributes, discount, document};
-use vitrine_model::content::{Content, LoadedText, PackedMarkdown, TextDigest, Update};
+use vitrine_model::content::{Content, PackedMarkdown, TextDigest};
 use vitrine_model::product::Product;
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{
@@ -38,14 +38,12 @@ pub fn catalog(most: usize) -> Catalog {
     for line in RECORDS.lines().take(most) {
         let record = Record::new(Place::file("catalog.ndjson"), line.to_owned());
         let record = check(&record, &mut Vec::new()).record.expect("no faults");
-        for (_, text) in record.content.texts.iter() {
-            if let Update::Set(LoadedText::Markdown { markdown, .. }) = text {
-                let served = ServedText {
-                    markdown: PackedMarkdown::pack(markdown).expect("a short text"),
-                    served_until: None,
-                };
-                texts.push((TextDigest::of(markdown), served));
-            }
+        for (digest, markdown) in &record.texts {
+            let served = ServedText {
+                markdown: PackedMarkdown::pack(markdown).expect("a short text"),
+                served_until: None,
+            };
+            texts.push((*digest, served));
         }
         checked.push((record.product, record.content.apply(&Content::default())));
     }

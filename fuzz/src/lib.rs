@@ -9,6 +9,7 @@
 //! - [`headers`]: key, version, `If-None-Match`, `Accept-Encoding`, request id: whole responses
 //! - [`assortments`]: rules of assortments
 //! - [`load`]: JSON and CSV to records, products and back
+//! - [`records`]: records of JSON, beside the `old_reader`
 //! - [`compressed`]: compressed inputs of loads
 //! - [`markdown`]: safety of HTML; [`markdown_time`]: time of rendering
 //! - [`snapshot`]: damaged snapshot files
@@ -23,6 +24,8 @@ pub mod headers;
 pub mod load;
 pub mod markdown;
 pub mod markdown_time;
+mod old_reader;
 pub mod query;
+pub mod records;
 pub mod settings;
 pub mod snapshot;

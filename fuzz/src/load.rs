@@ -6,7 +6,7 @@ use vitrine_ingest::load::check::{CheckedRecord, check as check_record};
 use vitrine_ingest::load::read::{Item, Record, read_plain};
 use vitrine_ingest::load::report::{Finding, Place, Severity};
 use vitrine_ingest::view::{TextAddresses, document};
-use vitrine_model::content::{Content, Text};
+use vitrine_model::content::{Content, Text, TextDigest};
 
 use crate::catalog::PUBLIC_URL;
 
@@ -130,7 +130,14 @@ fn check_finding(finding: &Finding, lines: u64) {
 
 /// Checks that a product as served loads again into the same product.
 fn round_trip(checked: &CheckedRecord) {
-    let CheckedRecord { product, content } = checked;
+    let CheckedRecord {
+        product,
+        content,
+        texts,
+    } = checked;
+    for (digest, markdown) in texts {
+        assert_eq!(*digest, TextDigest::of(markdown));
+    }
     let content = content.apply(&Content::default());
     let rendered = document(product, &content).expect("JSON");
     let mut published = Vec::new();

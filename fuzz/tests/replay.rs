@@ -49,6 +49,11 @@ fn query() {
 }
 
 #[test]
+fn records() {
+    replay("records", vitrine_fuzz::records::check);
+}
+
+#[test]
 fn settings() {
     replay("settings", vitrine_fuzz::settings::check);
 }

@@ -33,7 +33,7 @@ pub(super) fn publish(
     let mut kept = HashSet::new();
     let mut used = BTreeSet::new();
     store.read_base(Moment::Live, &mut |live| {
-        let mut content = apply::live_content(&live)?;
+        let mut content = apply::stored_content(&live)?;
         let replaced = replace(&mut content, wanted);
         for (url, digest) in &replaced {
             put_text(&mut *publication, digest, spool, &mut kept)?;

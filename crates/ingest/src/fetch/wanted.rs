@@ -76,7 +76,7 @@ impl Wanted {
 pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
     let mut wanted = Wanted::default();
     store.read_base(Moment::Live, &mut |live| {
-        let content = apply::live_content(&live)?;
+        let content = apply::stored_content(&live)?;
         for (_, text) in content.texts.iter() {
             let Some(url) = text.address() else { continue };
             let url = url.as_str();

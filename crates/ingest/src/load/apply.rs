@@ -2,23 +2,22 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::{
-    Content, ContentUpdate, LoadedText, PackedMarkdown, Text, TextDigest, TextName, Update,
-};
+use vitrine_model::content::{Content, PackedMarkdown, Text, TextDigest, TextName};
 use vitrine_model::hexadecimal::Hexadecimal;
-use vitrine_model::product::Product;
+use vitrine_model::money::DiscountMultiplier;
+use vitrine_store::prepared::PreparedProduct;
 use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
-use super::check::CheckedRecord;
 use super::guard::{Allowance, Exceeded, Tally};
 use super::plan::{Detail, Plan};
 use super::progress::Progress;
-use super::records::Records;
+use super::records::{Packing, ReadyRecord, Records};
 use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
 use super::texts::{Overlay, TextFiles};
 use crate::{overrides, view};
@@ -107,13 +106,17 @@ pub(super) fn apply(
             .texts
             .map(|(texts, directory)| Overlay::of(texts, directory)),
     };
-    records.each_few(report, |few, report| {
-        let codes: Vec<&ProductCode> = few.iter().map(|record| &record.product.code).collect();
-        applying.publication.prefetch(&codes)?;
-        few.iter().try_for_each(|record| {
-            progress.applied();
-            applying.put(record, report)
-        })
+    let packing = Packing {
+        form: store.document_form(),
+        is_wanted: AtomicBool::new(applying.publication.live_before() == 0),
+    };
+    records.each_few(report, &packing, |few, report| {
+        let records = few.len();
+        let written = applying.put_few(few, report)?;
+        let is_wanted = 2 * written >= records;
+        packing.is_wanted.store(is_wanted, Ordering::Relaxed);
+        progress.wrote(records as u64);
+        Ok(())
     })?;
     applying.put_texts_left(records, report)?;
     if !report.rejected.keeps_all {
@@ -138,12 +141,22 @@ pub(super) fn apply(
         note: order.note,
         source_digest: Some(hexadecimal(source)),
     };
+    progress.committing();
     finish(publication, plan, exceeded, order.intent, &note).map(Some)
 }
 
 /// Returns a digest in hexadecimal, as the history shows it.
 pub(crate) fn hexadecimal(digest: Sha256) -> String {
     Hexadecimal(&digest.finalize()).to_string()
+}
+
+/// A record beside the live product of its code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    New,
+    /// It differs, or files replace texts of it.
+    Changed,
+    Unchanged,
 }
 
 /// A publish in progress, with its plan and its counts for the guard.
@@ -157,25 +170,109 @@ struct Applying<'a, 't> {
 }
 
 impl Applying<'_, '_> {
-    fn put(&mut self, record: &CheckedRecord, report: &mut Report) -> anyhow::Result<()> {
-        put_texts(self.publication, &record.content, &mut self.kept_texts)?;
-        let code = &record.product.code;
-        let live = self.publication.live(code)?;
-        let live_content = live.as_ref().map(live_content).transpose()?;
-        let mut content = record.content.apply(&live_content.unwrap_or_default());
+    /// Puts records; returns the number of those whose products are new or changed.
+    fn put_few(&mut self, few: Vec<ReadyRecord>, report: &mut Report) -> anyhow::Result<usize> {
+        let codes: Vec<&ProductCode> = few.iter().map(|record| record.product.code()).collect();
+        let digests = self.publication.live_digests(&codes)?;
+        let kinds: Vec<Kind> = (few.iter().zip(&digests))
+            .map(|(record, live)| match live {
+                None => Kind::New,
+                Some(live) if *live != record.product.digest() => Kind::Changed,
+                Some(_) if self.has_files(record.product.code()) => Kind::Changed,
+                Some(_) => Kind::Unchanged,
+            })
+            .collect();
+        let changed = codes.iter().zip(&kinds);
+        let changed: Vec<&ProductCode> = changed
+            .filter(|(_, kind)| **kind == Kind::Changed)
+            .map(|(code, _)| *code)
+            .collect();
+        if !changed.is_empty() {
+            self.publication.prefetch(&changed)?;
+        }
+        let mut written = 0;
+        for (record, kind) in few.into_iter().zip(kinds) {
+            let live = match kind {
+                Kind::New => None,
+                Kind::Changed => self.publication.live(record.product.code())?,
+                Kind::Unchanged => {
+                    self.plan.keep();
+                    self.publication.put_prepared(record.product)?;
+                    continue;
+                }
+            };
+            written += 1;
+            self.put(record, live, report)?;
+        }
+        Ok(written)
+    }
+
+    fn put(
+        &mut self,
+        record: ReadyRecord,
+        live: Option<StoredProduct>,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        for (digest, packed) in &record.texts.packed {
+            if self.kept_texts.insert(*digest) {
+                self.publication.put_text(digest, packed)?;
+            }
+        }
+        let next = self.next(record, live.as_ref())?;
+        if let Some(texts) = &mut self.texts {
+            texts.check_kept(next.product(), report);
+        }
+        self.plan.compare(live.as_ref(), next.product());
+        if let Some(live) = live.filter(|live| live != next.product()) {
+            self.tally.compare(&live, next.product());
+        }
+        self.publication.put_prepared(next)?;
+        Ok(())
+    }
+
+    /// Returns the next version of a product, after the live one.
+    fn next(
+        &mut self,
+        record: ReadyRecord,
+        live: Option<&StoredProduct>,
+    ) -> anyhow::Result<PreparedProduct> {
+        let ReadyRecord { product, texts } = record;
+        let code = product.code();
+        if live.is_none() && !self.has_files(code) {
+            return Ok(product);
+        }
+        let rendered = stored_content(product.product())?;
+        let mut content = match live {
+            None => rendered.clone(),
+            Some(live) => texts.update(&rendered).apply(&stored_content(live)?),
+        };
         if let Some(texts) = &mut self.texts {
             texts.put(code, self.publication, &mut content)?;
         }
-        let next = next(&record.product, &content, live.as_ref())?;
-        if let Some(texts) = &mut self.texts {
-            texts.check_kept(&next, report);
+        let range = product.product().content.clone();
+        let range = range.filter(|_| content != rendered);
+        let discount = live.map(|live| live.discount_multiplier.as_str());
+        let loaded = &product.product().discount_multiplier;
+        let discount = discount.filter(|live| *live != *loaded && is_same_discount(loaded, live));
+        if range.is_none() && discount.is_none() {
+            return Ok(product);
         }
-        self.plan.compare(live.as_ref(), &next);
-        if let Some(live) = live.filter(|live| *live != next) {
-            self.tally.compare(&live, &next);
+        let mut next = product.into_product();
+        if let Some(range) = range {
+            let document = view::with_content(&next.document, range, &content)?;
+            next.document = document.json;
+            next.content = document.content;
+            next.own_texts = own_texts(&content);
         }
-        self.publication.put(&next)?;
-        Ok(())
+        if let Some(discount) = discount {
+            discount.clone_into(&mut next.discount_multiplier);
+        }
+        Ok(PreparedProduct::new(next)?)
+    }
+
+    /// Returns whether files replace texts of a product.
+    fn has_files(&self, code: &ProductCode) -> bool {
+        self.texts.as_ref().is_some_and(|texts| texts.has(code))
     }
 
     /// Puts the texts of products that weren't loaded. Products with a rejected record keep their texts.
@@ -254,36 +351,11 @@ fn not_live(code: &ProductCode, place: &Place) -> Finding {
     }
 }
 
-/// Returns the next version of a product, after the live one.
-fn next(
-    product: &Product,
-    content: &Content,
-    live: Option<&StoredProduct>,
-) -> anyhow::Result<StoredProduct> {
-    let document = view::document(product, content)?;
-    Ok(StoredProduct {
-        code: product.code.clone(),
-        // A later payout type without content resources shows no texts, so it keeps none.
-        own_texts: match document.content {
-            Some(_) => own_texts(content),
-            None => Vec::new(),
-        },
-        document: document.json,
-        content: document.content,
-        discount_multiplier: exact_discount(product, live).to_owned(),
-        is_orderable: product.is_orderable,
-        countries: product.countries_redeemable_in.clone(),
-        categories: product.categories.iter().map(ToString::to_string).collect(),
-    })
-}
-
-/// Returns the discount exactly as loaded. If the live one is the same number written differently, it stays: responses
-/// show `0.1` as `0.10`, and loading a response back must not be a change.
-fn exact_discount<'a>(product: &'a Product, live: Option<&'a StoredProduct>) -> &'a str {
-    let loaded = &product.discount_multiplier;
-    live.map(|live| live.discount_multiplier.as_str())
-        .filter(|live| live.parse().is_ok_and(|live| loaded.is_same_number(&live)))
-        .unwrap_or(loaded.exact())
+/// Returns true if a live discount is the loaded one, written differently: then it stays. Responses show `0.1` as `0.10`, and
+/// loading a response back must not be a change.
+fn is_same_discount(loaded: &str, live: &str) -> bool {
+    let [loaded, live] = [loaded, live].map(str::parse::<DiscountMultiplier>);
+    loaded.is_ok_and(|loaded| live.is_ok_and(|live| loaded.is_same_number(&live)))
 }
 
 /// Returns the texts whose Markdown the store has.
@@ -299,27 +371,13 @@ pub(crate) fn own_texts(content: &Content) -> Vec<OwnText> {
     content.texts.iter().filter_map(own).collect()
 }
 
-/// Returns the texts of a live product.
-pub(crate) fn live_content(live: &StoredProduct) -> anyhow::Result<Content> {
-    let Some(range) = &live.content else {
+/// Returns the texts of a stored product.
+pub(crate) fn stored_content(product: &StoredProduct) -> anyhow::Result<Content> {
+    let Some(range) = &product.content else {
         return Ok(Content::default());
     };
-    let json = live.document.get(range.clone()).unwrap_or_default();
-    Ok(view::stored_content(json, &live.own_texts)?)
-}
-
-/// Stores the texts of a record.
-fn put_texts(
-    publication: &mut dyn Publication,
-    update: &ContentUpdate,
-    kept: &mut HashSet<TextDigest>,
-) -> anyhow::Result<()> {
-    for (_, text) in update.texts.iter() {
-        if let Update::Set(LoadedText::Markdown { markdown, .. }) = text {
-            put_text(publication, markdown, kept)?;
-        }
-    }
-    Ok(())
+    let json = product.document.get(range.clone()).unwrap_or_default();
+    Ok(view::stored_content(json, &product.own_texts)?)
 }
 
 /// Stores a text, unless `kept` says that this publish already did: compressing it again would take time.

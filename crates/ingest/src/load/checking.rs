@@ -1,4 +1,4 @@
-//! Checks of records on all cores. Results come in the order in which the records were read.
+//! Checks and renders records on all cores. Results come in the order in which the records were read.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -7,6 +7,7 @@ use std::thread;
 
 use super::check::{self, Checked};
 use super::read::Record;
+use super::rendered::{Packer, RenderedRecord};
 use super::report::Finding;
 
 /// Maximum number of records that are handed over together.
@@ -21,23 +22,29 @@ pub(super) struct Outcome {
     pub(super) record: Record,
     /// Code of the product, if it can be read, valid or not.
     pub(super) code: Option<String>,
-    /// True if it has no faults.
-    pub(super) is_valid: bool,
+    /// The record as it waits in the spool, if it has no faults.
+    pub(super) written: Option<anyhow::Result<Vec<u8>>>,
     pub(super) findings: Vec<Finding>,
 }
 
 impl Outcome {
-    /// Checks a record.
-    pub(super) fn of(record: Record) -> Self {
+    /// Checks a record, and renders it if it has no faults.
+    pub(super) fn of(record: Record, packer: &mut Packer) -> Self {
         let mut findings = Vec::new();
         let Checked {
             code,
             record: checked,
         } = check::check(&record, &mut findings);
+        let written = checked.map(|checked| {
+            let rendered = RenderedRecord::new(&checked, packer)?;
+            let mut bytes = Vec::with_capacity(rendered.product.document.len() + 256);
+            rendered.write(&mut bytes);
+            Ok(bytes)
+        });
         Self {
             record,
             code,
-            is_valid: checked.is_some(),
+            written,
             findings,
         }
     }
@@ -67,6 +74,7 @@ impl Checkers {
         for _ in 0..threads {
             let waiting = Arc::clone(&waiting);
             thread::spawn(move || {
+                let mut packer = Packer::default();
                 loop {
                     let job = waiting
                         .lock()
@@ -75,8 +83,10 @@ impl Checkers {
                     let Ok(Job { records, outcomes }) = job else {
                         break;
                     };
+                    let records = records.into_iter();
+                    let found = records.map(|record| Outcome::of(record, &mut packer));
                     // Nobody waits for it after a failure.
-                    let _ = outcomes.send(records.into_iter().map(Outcome::of).collect());
+                    let _ = outcomes.send(found.collect());
                 }
             });
         }
@@ -93,7 +103,7 @@ impl Checkers {
     pub(super) fn push(&mut self, record: Record) -> Vec<Outcome> {
         if record.json.len() > MAX_BATCH_BYTES {
             let mut outcomes = self.finish();
-            outcomes.push(Outcome::of(record));
+            outcomes.push(Outcome::of(record, &mut Packer::default()));
             return outcomes;
         }
         self.batch_bytes += record.json.len();
@@ -168,12 +178,11 @@ mod tests {
         assert!(checkers.finish().is_empty());
         assert_eq!(outcomes.len(), records);
         for (number, outcome) in outcomes.iter().enumerate() {
-            let expected = Outcome::of(Record::new(Place::file("a"), json(number)));
+            let record = Record::new(Place::file("a"), json(number));
+            let expected = Outcome::of(record, &mut Packer::default());
             assert_eq!(outcome.code, Some(format!("P{number}")));
-            assert_eq!(
-                (outcome.is_valid, &outcome.findings),
-                (false, &expected.findings)
-            );
+            assert!(outcome.written.is_none());
+            assert_eq!(outcome.findings, expected.findings);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Loading: from files to a revision, in three independent steps.
 //!
 //! - [`read`]: splits inputs into records; detects formats by content
-//! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores; `reading` takes all inputs, and puts good
-//!   records into a `spool`, as `records`, and `rejected` ones into a `whole_file`
+//! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores, and renders valid records (`rendered`);
+//!   `reading` takes all inputs, and puts these into a `spool`, as `records`, and `rejected` ones into a `whole_file`
 //! - [`apply`]: publishes products as one revision, or nothing; [`plan`] and [`difference`] list the changes, and
 //!   [`guard`] refuses suspicious ones
 //!
@@ -23,6 +23,7 @@ pub mod read;
 mod reading;
 mod records;
 mod rejected;
+mod rendered;
 pub mod report;
 mod single_pass;
 mod spool;
@@ -234,7 +235,7 @@ pub fn load(
 ) -> anyhow::Result<Report> {
     let complete = settings.report.as_deref().map(CompleteReport::create);
     let report = Report::with_file(complete.transpose()?);
-    let mut reading = Reading::new(report, settings.on_error);
+    let mut reading = Reading::new(report, settings.on_error, progress);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));
@@ -256,7 +257,7 @@ pub fn load(
     let (mut report, records) = reading.finish()?;
     report.flush()?;
     if let Some(mut records) = records {
-        progress.applying(records.count);
+        progress.writing(records.count);
         let order = Order {
             mode: &settings.mode,
             intent: settings.intent,

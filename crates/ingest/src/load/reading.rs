@@ -1,7 +1,7 @@
 //! Reads and checks inputs: records without faults go to a spool, findings to the report.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,11 +11,13 @@ use vitrine_model::code::ProductCode;
 
 use super::apply::{Mode, Retirement};
 use super::checking::{Checkers, Outcome};
+use super::progress::Progress;
 use super::read::{self, Item, Record, Source, SourceRow, Table};
 use super::records::Records;
 use super::rejected::{Original, RejectedFiles, RejectedPath, text_within};
+use super::rendered::Packer;
 use super::report::{Finding, Place, Report, Severity, shown};
-use super::spool::{Order, Spool, SpooledRow};
+use super::spool::{Order, Spool, SpooledOriginal, SpooledRow};
 use super::texts::{self, TextFiles};
 
 /// Handling of a load with faults.
@@ -31,8 +33,9 @@ pub enum OnError {
 }
 
 /// Results of reading so far.
-pub(super) struct Reading {
+pub(super) struct Reading<'p> {
     pub(super) report: Report,
+    progress: &'p dyn Progress,
     /// Codes in the inputs, with their first places: boxed, since the table has up to twice as many slots as there are codes.
     codes: HashMap<Box<str>, Box<Place>>,
     skips: bool,
@@ -47,14 +50,15 @@ pub(super) struct Reading {
     failure: Option<anyhow::Error>,
 }
 
-impl Reading {
-    pub(super) fn new(report: Report, on_error: OnError) -> Self {
+impl<'p> Reading<'p> {
+    pub(super) fn new(report: Report, on_error: OnError, progress: &'p dyn Progress) -> Self {
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
             OnError::Skip { rejected } => (true, rejected),
         };
         Self {
             report,
+            progress,
             codes: HashMap::new(),
             skips,
             rejected: path.map(RejectedFiles::new),
@@ -145,7 +149,7 @@ impl Reading {
         }
         match item {
             // Texts aren't nested.
-            Item::Record(record) => self.settle(Outcome::of(record)),
+            Item::Record(record) => self.settle(Outcome::of(record, &mut Packer::default())),
             other => self.take(&place.file, other),
         }
     }
@@ -173,10 +177,11 @@ impl Reading {
 
     fn settle(&mut self, outcome: Outcome) {
         self.report.records += 1;
+        self.progress.checked();
         let Outcome {
             record,
             code,
-            is_valid,
+            written,
             mut findings,
         } = outcome;
         let record = &record;
@@ -198,11 +203,11 @@ impl Reading {
                 None => self.report.rejected.keeps_all = true,
             }
             self.reject(&findings, &record.json, record.row.as_ref());
-        } else if let Some(code) = code.filter(|_| is_valid)
+        } else if let (Some(code), Some(written)) = (code, written)
             && (self.skips || !self.report.has_faults())
-            && let Err(error) = self.keep(&code, record)
+            && let Err(error) = written.and_then(|written| self.keep(code, written, record))
         {
-            self.fail(error.into());
+            self.fail(error);
         }
         findings
             .into_iter()
@@ -210,20 +215,23 @@ impl Reading {
     }
 
     /// Puts a record without faults into the spool.
-    fn keep(&mut self, code: &str, record: &Record) -> io::Result<()> {
+    fn keep(&mut self, code: String, written: Vec<u8>, record: &Record) -> anyhow::Result<()> {
         // Another record of its code may still be rejected, and then this one is, too.
-        let row = record.row.as_ref().filter(|_| self.rejected.is_some());
-        let row = row.map(|row| {
-            let is_last = self.tables.last() == Some(&row.table);
-            if !is_last {
-                self.tables.push(Arc::clone(&row.table));
+        let original = match (&self.rejected, &record.row) {
+            (None, _) => None,
+            (Some(_), None) => Some(SpooledOriginal::Json(record.json.clone())),
+            (Some(_), Some(row)) => {
+                let is_last = self.tables.last() == Some(&row.table);
+                if !is_last {
+                    self.tables.push(Arc::clone(&row.table));
+                }
+                Some(SpooledOriginal::Row(SpooledRow {
+                    table: self.tables.len() - 1,
+                    line: row.joined(),
+                }))
             }
-            SpooledRow {
-                table: self.tables.len() - 1,
-                line: row.joined(),
-            }
-        });
-        self.spool.push(code, &record.json, row)
+        };
+        Ok(self.spool.push(code, written, original)?)
     }
 
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {

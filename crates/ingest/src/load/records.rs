@@ -1,20 +1,41 @@
 //! Records to load, on their way from the spool to the store.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
 use vitrine_model::code::ProductCode;
+use vitrine_store::prepared::{DocumentForm, PreparedProduct};
 
-use super::check::{self, CheckedRecord};
-use super::read::{Record, Table};
+use super::read::Table;
 use super::reading::duplicate;
 use super::rejected::{Original, RejectedFiles};
+use super::rendered::{RecordTexts, RenderedRecord};
 use super::report::{Place, Report};
-use super::spool::SpooledRow;
+use super::spool::{Entry, SpooledOriginal};
 use super::spooled::Spooled;
 
-/// Maximum number of records read ahead of the store's writes.
-const READ_AHEAD: usize = 256;
+/// Maximum number of records that are put together.
+const MAX_FEW: usize = 256;
+
+/// Length of documents from which on no more records are put together, in bytes.
+const MAX_FEW_BYTES: usize = 1 << 20;
+
+/// Maximum number of such batches read ahead of the store's writes.
+const READ_AHEAD: usize = 2;
+
+/// A record that is ready to be put.
+pub(super) struct ReadyRecord {
+    pub(super) product: PreparedProduct,
+    pub(super) texts: RecordTexts,
+}
+
+/// Form of documents in the store, and whether it pays to pack them beside the thread that writes: not if most products turn
+/// out to be unchanged.
+pub(super) struct Packing {
+    pub(super) form: DocumentForm,
+    pub(super) is_wanted: AtomicBool,
+}
 
 /// Records to load.
 pub(super) struct Records {
@@ -43,11 +64,12 @@ impl Records {
     /// Calls `put` with a few records at a time. A record whose code has a rejected record as well is rejected, too:
     /// it's unknown which of them is right.
     ///
-    /// Another thread decompresses and checks the records while the store writes.
+    /// Another thread decompresses and prepares the records while the store writes.
     pub(super) fn each_few(
         &mut self,
         report: &mut Report,
-        mut put: impl FnMut(&[CheckedRecord], &mut Report) -> anyhow::Result<()>,
+        packing: &Packing,
+        mut put: impl FnMut(Vec<ReadyRecord>, &mut Report) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let Self {
             spooled,
@@ -59,35 +81,39 @@ impl Records {
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(READ_AHEAD);
             scope.spawn(move || {
-                for spooled in spooled {
+                let mut records =
+                    spooled.map(|entry| entry.and_then(|one| read_back(one, packing)));
+                loop {
+                    let batch = batch(&mut records);
+                    let is_last = !matches!(&batch, Ok(batch) if !batch.is_empty());
                     // The receiver is gone if `put` failed.
-                    if sender.send(spooled.and_then(read_back)).is_err() {
+                    if sender.send(batch).is_err() || is_last {
                         break;
                     }
                 }
             });
-            // Waits for one record, then takes those that are queued.
-            while let Ok(first) = receiver.recv() {
+            for batch in receiver {
                 let mut few = Vec::new();
-                for record in std::iter::once(first).chain(receiver.try_iter().take(READ_AHEAD)) {
-                    let (json, row, record) = record?;
-                    let code = record.product.code.as_str();
+                for (record, original) in batch? {
+                    let code = record.product.code().as_str();
                     let Some([first, other]) = kept.get(code) else {
                         few.push(record);
                         continue;
                     };
                     let finding = duplicate(first, code, other);
                     report.rejected.records += 1;
-                    if let Some(file) = rejected {
-                        let original = match &row {
-                            Some(row) => Original::Row(&tables[row.table], &row.line),
-                            None => Original::Text(&json),
+                    if let (Some(file), Some(original)) = (rejected.as_mut(), &original) {
+                        let original = match original {
+                            SpooledOriginal::Row(row) => {
+                                Original::Row(&tables[row.table], &row.line)
+                            }
+                            SpooledOriginal::Json(json) => Original::Text(json),
                         };
                         file.add(std::slice::from_ref(&finding), original)?;
                     }
                     report.add(finding);
                 }
-                put(&few, report)?;
+                put(few, report)?;
             }
             Ok(())
         })
@@ -102,13 +128,31 @@ impl Records {
     }
 }
 
-/// Reads a record back that was checked before.
-fn read_back(
-    (json, row): (String, Option<SpooledRow>),
-) -> anyhow::Result<(String, Option<SpooledRow>, CheckedRecord)> {
-    let record = Record::new(Place::file(""), json);
-    match check::check_again(&record) {
-        Some(checked) => Ok((record.json, row, checked)),
-        None => anyhow::bail!("a record changed while it waited in a temporary file"),
+/// A record with its original form, if that was kept.
+type ReadBack = (ReadyRecord, Option<SpooledOriginal>);
+
+/// Returns the next records; none at the end.
+fn batch(
+    records: &mut impl Iterator<Item = anyhow::Result<ReadBack>>,
+) -> anyhow::Result<Vec<ReadBack>> {
+    let mut batch = Vec::new();
+    let mut bytes = 0;
+    while batch.len() < MAX_FEW && bytes < MAX_FEW_BYTES {
+        let Some(record) = records.next() else {
+            break;
+        };
+        let record = record?;
+        bytes += record.0.product.product().document.len();
+        batch.push(record);
     }
+    Ok(batch)
+}
+
+fn read_back(entry: Entry, packing: &Packing) -> anyhow::Result<ReadBack> {
+    let RenderedRecord { product, texts } = RenderedRecord::read(&entry.code, &entry.record)?;
+    let mut product = PreparedProduct::new(product)?;
+    if packing.is_wanted.load(Ordering::Relaxed) {
+        product.pack(packing.form)?;
+    }
+    Ok((ReadyRecord { product, texts }, entry.original))
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use memchr::memmem;
 
 use super::json::{Node, write_text};
 use super::read::Table;
@@ -195,9 +196,7 @@ fn line(reasons: &[Finding], text: &str) -> anyhow::Result<String> {
 
 /// Returns the text of a rejected record that consists of its `_text` only.
 pub(super) fn text_within(json: &str) -> Option<String> {
-    if !json.contains(TEXT) {
-        return None;
-    }
+    memmem::find(json.as_bytes(), TEXT.as_bytes())?;
     let (Node::Object(members), _) = Node::parse(json) else {
         return None;
     };

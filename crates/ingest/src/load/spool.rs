@@ -7,7 +7,8 @@
 //! is read later. They are sorted in runs, each a zstd frame, which are merged.
 
 use std::io::{self, Seek as _, Write};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
 
 use tempfile::{SpooledData, SpooledTempFile};
 
@@ -16,7 +17,7 @@ use super::spooled::{Merge, Run, Section, Source, Spooled};
 /// Maximum length kept in memory, in bytes after compression; a longer spool goes to a temporary file.
 const MAX_IN_MEMORY_BYTES: usize = 16 << 20;
 
-/// Length of the records of a run, in bytes: it is sorted in memory.
+/// Length of the records of a run, in bytes: it is sorted in memory, while the next one is read.
 const RUN_BYTES: usize = 32 << 20;
 
 /// Fastest level: products resemble each other enough for it.
@@ -25,8 +26,11 @@ const COMPRESSION_LEVEL: i32 = 1;
 /// Binary logarithm of the memory that each run takes while all are merged, in bytes.
 const WINDOW_LOG: u32 = 17;
 
+/// Number of the table of a record that isn't kept in its original form.
+pub(super) const NO_ORIGINAL: u64 = u64::MAX;
+
 /// Number of the table of a record that wasn't a row.
-pub(super) const NO_TABLE: u64 = u64::MAX;
+pub(super) const NO_TABLE: u64 = u64::MAX - 1;
 
 /// Row of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,25 +41,56 @@ pub(super) struct SpooledRow {
     pub(super) line: Vec<u8>,
 }
 
+/// Original form of a record that may have to be written back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SpooledOriginal {
+    /// Its JSON.
+    Json(String),
+    /// Its row.
+    Row(SpooledRow),
+}
+
+impl SpooledOriginal {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Json(json) => json.as_bytes(),
+            Self::Row(row) => &row.line,
+        }
+    }
+}
+
 /// A record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) code: String,
     /// Place in its run, as it was added.
     pub(super) number: u64,
-    pub(super) json: String,
-    pub(super) row: Option<SpooledRow>,
+    /// The record as it was written, without its code.
+    pub(super) record: Vec<u8>,
+    pub(super) original: Option<SpooledOriginal>,
 }
 
 /// Spool that is being written.
 pub(super) struct Spool {
-    file: SpooledTempFile,
-    /// Ends of the runs in the file.
-    ends: Vec<u64>,
     run: Vec<Entry>,
     run_bytes: usize,
     max_run_bytes: usize,
     records: u64,
+    /// Started with the first run that is full.
+    writer: Option<Writer>,
+}
+
+/// Thread that sorts, compresses and writes runs while more is read.
+struct Writer {
+    runs: mpsc::SyncSender<Vec<Entry>>,
+    thread: JoinHandle<io::Result<Runs>>,
+}
+
+/// Runs that were written.
+struct Runs {
+    file: SpooledTempFile,
+    /// Ends of the runs in the file.
+    ends: Vec<u64>,
 }
 
 impl Spool {
@@ -66,51 +101,44 @@ impl Spool {
 
     fn with_runs_of(max_run_bytes: usize) -> Self {
         Self {
-            file: SpooledTempFile::new(MAX_IN_MEMORY_BYTES),
-            ends: Vec::new(),
             run: Vec::new(),
             run_bytes: 0,
             max_run_bytes,
             records: 0,
+            writer: None,
         }
     }
 
-    /// Adds a record, with its row if that may have to be written back.
+    /// Adds a record as it was written, with its original form if that may have to be written back.
     pub(super) fn push(
         &mut self,
-        code: &str,
-        json: &str,
-        row: Option<SpooledRow>,
+        code: String,
+        record: Vec<u8>,
+        original: Option<SpooledOriginal>,
     ) -> io::Result<()> {
         self.records += 1;
-        self.run_bytes += code.len() + json.len() + row.as_ref().map_or(0, |row| row.line.len());
+        let original_bytes = original.as_ref().map_or(0, |one| one.bytes().len());
+        self.run_bytes += code.len() + record.len() + original_bytes;
         self.run.push(Entry {
-            code: code.to_owned(),
+            code,
             number: self.run.len() as u64,
-            json: json.to_owned(),
-            row,
+            record,
+            original,
         });
-        match self.run_bytes >= self.max_run_bytes {
-            true => self.end_run(),
-            false => Ok(()),
+        if self.run_bytes < self.max_run_bytes {
+            return Ok(());
         }
-    }
-
-    /// Sorts the run and writes it.
-    fn end_run(&mut self) -> io::Result<()> {
-        let mut run = std::mem::take(&mut self.run);
         self.run_bytes = 0;
-        run.sort_unstable_by(|one, other| {
-            (&one.code, one.number).cmp(&(&other.code, other.number))
-        });
-        let mut frame = zstd::Encoder::new(&mut self.file, COMPRESSION_LEVEL)?;
-        frame.window_log(WINDOW_LOG)?;
-        for entry in &run {
-            write(&mut frame, entry)?;
+        let run = std::mem::take(&mut self.run);
+        let writer = self.writer.get_or_insert_with(Writer::start);
+        match writer.runs.send(run) {
+            Ok(()) => Ok(()),
+            // It ended because a run couldn't be written.
+            Err(mpsc::SendError(_)) => match self.writer.take() {
+                Some(writer) => writer.finish().map(drop),
+                None => Ok(()),
+            },
         }
-        frame.finish()?;
-        self.ends.push(self.file.stream_position()?);
-        Ok(())
     }
 
     /// Returns the number of records.
@@ -119,17 +147,22 @@ impl Spool {
     }
 
     /// Returns all records in an order.
-    pub(super) fn read(mut self, order: Order) -> io::Result<Spooled> {
+    pub(super) fn read(self, order: Order) -> io::Result<Spooled> {
+        let mut written = match self.writer {
+            Some(writer) => writer.finish()?,
+            None => Runs::new(),
+        };
         if !self.run.is_empty() {
-            self.end_run()?;
+            written.add(self.run)?;
         }
-        let source = Arc::new(match self.file.into_inner() {
+        let Runs { file, ends } = written;
+        let source = Arc::new(match file.into_inner() {
             SpooledData::InMemory(bytes) => Source::Memory(bytes.into_inner()),
             SpooledData::OnDisk(file) => Source::File(file),
         });
-        let mut runs = Vec::with_capacity(self.ends.len());
+        let mut runs = Vec::with_capacity(ends.len());
         let mut at = 0;
-        for end in self.ends {
+        for end in ends {
             let source = Arc::clone(&source);
             let section = Section { source, at, end };
             runs.push(Run::new(section)?);
@@ -142,6 +175,53 @@ impl Spool {
                 run: Vec::new().into_iter(),
             }),
         }
+    }
+}
+
+impl Writer {
+    fn start() -> Self {
+        // A run is handed over when the one before was written, so that two are in memory.
+        let (runs, full) = mpsc::sync_channel::<Vec<Entry>>(0);
+        let thread = thread::spawn(move || {
+            let mut written = Runs::new();
+            full.into_iter().try_for_each(|run| written.add(run))?;
+            Ok(written)
+        });
+        Self { runs, thread }
+    }
+
+    /// Waits for the last run.
+    fn finish(self) -> io::Result<Runs> {
+        let Self { runs, thread } = self;
+        drop(runs);
+        match thread.join() {
+            Ok(written) => written,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Runs {
+    fn new() -> Self {
+        Self {
+            file: SpooledTempFile::new(MAX_IN_MEMORY_BYTES),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Sorts a run and writes it.
+    fn add(&mut self, mut run: Vec<Entry>) -> io::Result<()> {
+        run.sort_unstable_by(|one, other| {
+            (&one.code, one.number).cmp(&(&other.code, other.number))
+        });
+        let mut frame = zstd::Encoder::new(&mut self.file, COMPRESSION_LEVEL)?;
+        frame.window_log(WINDOW_LOG)?;
+        for entry in &run {
+            write(&mut frame, entry)?;
+        }
+        frame.finish()?;
+        self.ends.push(self.file.stream_position()?);
+        Ok(())
     }
 }
 
@@ -158,19 +238,19 @@ fn write(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
     let Entry {
         code,
         number,
-        json,
-        row,
+        record,
+        original,
     } = entry;
     write_bytes(out, code.as_bytes())?;
     out.write_all(&number.to_le_bytes())?;
-    write_bytes(out, json.as_bytes())?;
-    match row {
-        None => out.write_all(&NO_TABLE.to_le_bytes()),
-        Some(SpooledRow { table, line }) => {
-            out.write_all(&(*table as u64).to_le_bytes())?;
-            write_bytes(out, line)
-        }
-    }
+    write_bytes(out, record)?;
+    let table = match original {
+        None => return out.write_all(&NO_ORIGINAL.to_le_bytes()),
+        Some(SpooledOriginal::Json(_)) => NO_TABLE,
+        Some(SpooledOriginal::Row(row)) => row.table as u64,
+    };
+    out.write_all(&table.to_le_bytes())?;
+    write_bytes(out, original.as_ref().map_or(&[], SpooledOriginal::bytes))
 }
 
 fn write_bytes(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
@@ -194,33 +274,42 @@ mod tests {
         };
         let mut added = Vec::new();
         for number in 0..30_000_usize {
-            let mut json = String::new();
+            let mut text = String::new();
             for _ in 0..160 {
                 let bits = random();
-                json.extend((0..8).map(|at| char::from(b'0' + (bits >> (at * 5)) as u8 % 64)));
+                text.extend((0..8).map(|at| char::from(b'0' + (bits >> (at * 5)) as u8 % 64)));
             }
-            let row = SpooledRow {
-                table: number % 3,
-                line: json.as_bytes()[..7].to_vec(),
+            let original = match number % 4 {
+                0 => Some(SpooledOriginal::Json(text[7..20].to_owned())),
+                table @ 1..3 => Some(SpooledOriginal::Row(SpooledRow {
+                    table,
+                    line: text.as_bytes()[..7].to_vec(),
+                })),
+                _ => None,
             };
-            let code = format!("P{}", json.get(..12).unwrap_or_default());
-            added.push((code, json, number.is_multiple_of(2).then_some(row)));
+            let code = format!("P{}", text.get(..12).unwrap_or_default());
+            added.push((code, text.into_bytes(), original));
         }
         for order in [Order::Codes, Order::Input] {
             let mut spool = Spool::with_runs_of(4 << 20);
-            for (code, json, row) in &added {
-                spool.push(code, json, row.clone()).unwrap();
+            for (code, record, original) in &added {
+                spool
+                    .push(code.clone(), record.clone(), original.clone())
+                    .unwrap();
             }
             assert_eq!(spool.records(), added.len() as u64);
-            assert!(spool.ends.len() > 2, "{:?}", spool.ends);
+            assert!(spool.writer.is_some());
             let mut expected: Vec<_> = added.iter().collect();
             if order == Order::Codes {
                 expected.sort_by_key(|(code, ..)| code);
             }
             let mut read = spool.read(order).unwrap();
-            for (_, json, row) in expected {
-                let (own_json, own_row) = read.next().unwrap().unwrap();
-                assert_eq!((&own_json, &own_row), (json, row));
+            for (code, record, original) in expected {
+                let entry = read.next().unwrap().unwrap();
+                assert_eq!(
+                    (&entry.code, &entry.record, &entry.original),
+                    (code, record, original)
+                );
             }
             assert!(read.next().is_none());
         }

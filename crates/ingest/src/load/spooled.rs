@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use super::spool::{Entry, NO_TABLE, SpooledRow};
+use super::spool::{Entry, NO_ORIGINAL, NO_TABLE, SpooledOriginal, SpooledRow};
 
 /// Bytes of all runs.
 pub(super) enum Source {
@@ -60,13 +60,19 @@ impl Run {
         Ok(Some(Entry {
             code: text(self.bytes(u64::from_le_bytes(length))?)?,
             number: self.number()?,
-            json: self.number().and_then(|length| text(self.bytes(length)?))?,
-            row: match self.number()? {
-                NO_TABLE => None,
-                table => Some(SpooledRow {
-                    table: usize::try_from(table).map_err(io::Error::other)?,
-                    line: self.number().and_then(|length| self.bytes(length))?,
-                }),
+            record: self.number().and_then(|length| self.bytes(length))?,
+            original: match self.number()? {
+                NO_ORIGINAL => None,
+                table => {
+                    let bytes = self.number().and_then(|length| self.bytes(length))?;
+                    Some(match table {
+                        NO_TABLE => SpooledOriginal::Json(text(bytes)?),
+                        table => SpooledOriginal::Row(SpooledRow {
+                            table: usize::try_from(table).map_err(io::Error::other)?,
+                            line: bytes,
+                        }),
+                    })
+                }
             },
         }))
     }
@@ -117,13 +123,14 @@ impl Merge {
     }
 
     fn next(&mut self) -> io::Result<Option<Entry>> {
-        let Some(Reverse((_, index))) = self.first.pop() else {
+        let Some(Reverse((code, index))) = self.first.pop() else {
             return Ok(None);
         };
         let mut next = self.runs[index].next()?;
-        let code = next.as_mut().map(|entry| std::mem::take(&mut entry.code));
-        (self.first).extend(code.map(|code| Reverse((code, index))));
-        Ok(std::mem::replace(&mut self.entries[index], next))
+        let next_code = next.as_mut().map(|entry| std::mem::take(&mut entry.code));
+        (self.first).extend(next_code.map(|code| Reverse((code, index))));
+        let entry = std::mem::replace(&mut self.entries[index], next);
+        Ok(entry.map(|entry| Entry { code, ..entry }))
     }
 }
 
@@ -163,11 +170,10 @@ impl Spooled {
 }
 
 impl Iterator for Spooled {
-    type Item = anyhow::Result<(String, Option<SpooledRow>)>;
+    type Item = anyhow::Result<Entry>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let entry = self.next_entry().context("can't read the records back");
-        let entry = entry.transpose()?;
-        Some(entry.map(|entry| (entry.json, entry.row)))
+        entry.transpose()
     }
 }

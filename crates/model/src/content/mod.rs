@@ -198,10 +198,10 @@ pub enum Update<T> {
 pub enum LoadedText {
     /// A URL outside the catalog.
     Outside(WebUrl),
-    /// The Markdown, perhaps with its source.
+    /// Markdown that comes with the load, perhaps with its source.
     Markdown {
-        /// The text.
-        markdown: String,
+        /// Its digest.
+        digest: TextDigest,
         /// The URL it was downloaded from.
         source: Option<WebUrl>,
     },
@@ -235,8 +235,8 @@ impl ContentUpdate {
                 match self.texts.get(name) {
                     Update::Keep => before.clone(),
                     Update::Remove => Text::None,
-                    Update::Set(LoadedText::Markdown { markdown, source }) => Text::Own {
-                        digest: TextDigest::of(markdown),
+                    Update::Set(LoadedText::Markdown { digest, source }) => Text::Own {
+                        digest: *digest,
                         source: source.clone(),
                     },
                     Update::Set(LoadedText::Outside(url)) => {

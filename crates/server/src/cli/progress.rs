@@ -2,52 +2,74 @@
 //! intervals for a fetch, which waits for other servers.
 
 use std::cell::Cell;
+use std::fmt;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::fetch;
 use vitrine_ingest::load::progress::Progress;
 
-use super::output;
+use super::{OutputArgs, output};
 
 /// Interval of redrawing a bar without progress.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
 
+/// Reading of inputs whose length is known.
 const READING: &str =
-    " reading {wide_bar} {bytes}/{total_bytes}  {binary_bytes_per_sec}  {eta} left";
-const READING_ON: &str = " reading {spinner} {bytes}  {binary_bytes_per_sec}";
-const APPLYING: &str = "applying {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left";
+    "reading and checking {wide_bar} {bytes}/{total_bytes}  {products}/s  {eta} left";
+/// Reading of others.
+const READING_ON: &str = "reading and checking {spinner} {bytes}  {products}/s";
+const WRITING: &str = "writing {wide_bar} {human_pos}/{human_len}  {products}/s  {eta} left";
+const COMMITTING: &str = "committing {spinner} {elapsed}";
 
 const ASKING: &str = "  asking {wide_bar} {human_pos}/{human_len}  {msg}";
 
 /// Interval of progress lines of a fetch.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Bars for reading and for applying, on standard error.
-pub(super) struct Bars(ProgressBar);
+/// Phases of a load on standard error: what it does, products a second, and the time left.
+pub(super) struct Bars {
+    bar: ProgressBar,
+    /// Products of the present phase so far.
+    products: Arc<AtomicU64>,
+}
 
 impl Bars {
-    /// Returns bars, which draw nothing if standard error isn't a terminal.
-    pub(super) fn new() -> Self {
-        Self(ProgressBar::with_draw_target(
-            None,
-            ProgressDrawTarget::stderr(),
-        ))
+    /// Returns bars, which draw nothing if standard error isn't a terminal or a program reads the output.
+    pub(super) fn new(output: OutputArgs) -> Self {
+        let target = match output.json {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        Self {
+            bar: ProgressBar::with_draw_target(None, target),
+            products: Arc::default(),
+        }
     }
 
     fn begin(&self, total: Option<u64>, template: &str) {
+        self.products.store(0, Ordering::Relaxed);
+        let products = Arc::clone(&self.products);
+        let speed = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let products = products.load(Ordering::Relaxed);
+            let speed = products as f64 / state.elapsed().as_secs_f64().max(1e-3);
+            // A line that can't be drawn stops nothing.
+            let _ = write!(out, "{} products", HumanCount(speed as u64));
+        };
         // The style first, because all other calls draw.
         if let Ok(style) = ProgressStyle::with_template(template) {
-            self.0.set_style(style);
+            self.bar.set_style(style.with_key("products", speed));
         }
         match total {
-            Some(total) => self.0.set_length(total),
-            None => self.0.unset_length(),
+            Some(total) => self.bar.set_length(total),
+            None => self.bar.unset_length(),
         }
-        self.0.reset();
-        self.0.enable_steady_tick(REDRAW_INTERVAL);
+        self.bar.reset();
+        self.bar.enable_steady_tick(REDRAW_INTERVAL);
     }
 }
 
@@ -61,19 +83,28 @@ impl Progress for Bars {
     }
 
     fn read(&self, bytes: u64) {
-        self.0.inc(bytes);
+        self.bar.inc(bytes);
     }
 
-    fn applying(&self, records: u64) {
-        self.begin(Some(records), APPLYING);
+    fn checked(&self) {
+        self.products.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn applied(&self) {
-        self.0.inc(1);
+    fn writing(&self, records: u64) {
+        self.begin(Some(records), WRITING);
+    }
+
+    fn wrote(&self, records: u64) {
+        self.products.fetch_add(records, Ordering::Relaxed);
+        self.bar.inc(records);
+    }
+
+    fn committing(&self) {
+        self.begin(None, COMMITTING);
     }
 
     fn finish(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
@@ -86,7 +117,7 @@ pub(super) struct FetchBar {
 impl FetchBar {
     pub(super) fn new() -> Self {
         Self {
-            bar: Bars::new().0,
+            bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
             last_line: Cell::new(Instant::now()),
         }
     }

@@ -105,16 +105,28 @@ fn revoking_asks_only_at_a_terminal() {
 }
 
 #[test]
-fn progress_bar_is_drawn_only_on_a_terminal() {
+fn load_on_a_terminal_shows_its_phases_and_speed() {
     let store = Store::new();
     let Some((code, seen)) = at_terminal(&store, &format!("load {SAMPLE}"), "") else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    assert!(
-        seen.contains("reading") || seen.contains("applying"),
-        "{seen}"
-    );
+    for shown in [
+        "reading and checking",
+        "writing",
+        "committing",
+        "products/s",
+    ] {
+        assert!(seen.contains(shown), "{shown}: {seen}");
+    }
+    let next = format!("load --json {SAMPLE}");
+    let (code, seen) = at_terminal(&store, &next, "").expect("as before");
+    assert_eq!(code, 0, "{seen}");
+    assert!(serde_json::from_str::<Value>(&seen).is_ok(), "{seen}");
+}
+
+#[test]
+fn progress_is_quiet_without_a_terminal() {
     let output = Store::new().run(&["load", SAMPLE]);
     assert_eq!(text(&output.stderr), "");
     assert!(!text(&output.stdout).contains('\u{1b}'));

@@ -2,7 +2,7 @@
 
 use vitrine_model::Invalid;
 use vitrine_model::content::{
-    ContentUpdate, LoadedText, PackedMarkdown, PerText, TextName, Update,
+    ContentUpdate, LoadedText, PackedMarkdown, PerText, TextDigest, TextName, Update,
 };
 use vitrine_model::url::WebUrl;
 
@@ -71,19 +71,19 @@ fn text(
         .or(fields.stated(&url_key))
         .is_some();
     Ok(match (markdown?, url?) {
-        (Some(markdown), source) => Update::Set(LoadedText::Markdown { markdown, source }),
+        (Some(digest), source) => Update::Set(LoadedText::Markdown { digest, source }),
         (None, Some(url)) => Update::Set(LoadedText::Outside(url)),
         (None, None) if is_stated => Update::Remove,
         (None, None) => Update::Keep,
     })
 }
 
-/// Reads Markdown, unchanged, up to the maximum length; an empty text counts as null.
+/// Reads Markdown, unchanged, up to the maximum length; an empty text counts as null. Returns its digest.
 fn markdown(
     context: &mut Context<'_>,
     fields: &Fields<'_>,
     key: &str,
-) -> Result<Option<String>, Faulty> {
+) -> Result<Option<TextDigest>, Faulty> {
     let at = fields.at.key(key);
     match fields.get(key) {
         None => Ok(None),
@@ -96,7 +96,9 @@ fn markdown(
                 let message = "only blanks, which is a text; leave it empty to have none";
                 context.warn(&at, fields.get(key), "text_blank", message);
             }
-            Ok(Some(text.clone().into_owned()))
+            let digest = TextDigest::of(text);
+            context.texts.push((digest, text.clone().into_owned()));
+            Ok(Some(digest))
         }
         Some(node) => Err(context.fault(&at, Some(node), Invalid::new("type", "a string"))),
     }

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 use vitrine_model::Invalid;
+use vitrine_model::content::TextDigest;
 use vitrine_model::money::Amount;
 
 use super::spreadsheet::likely_cause;
@@ -15,16 +16,20 @@ use crate::load::pointer::At;
 use crate::load::read::Record;
 use crate::load::report::{Finding, Severity, shown, shown_pointer};
 
+/// Maximum number of items of a list that are compared with each other; those of longer lists are hashed.
+const MAX_COMPARED: usize = 32;
+
 /// Error of a value whose fault is in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Faulty;
 
 /// Context of the check of one record.
 pub(super) struct Context<'c> {
-    /// Findings, if they are collected.
-    pub(super) findings: Option<&'c mut Vec<Finding>>,
+    pub(super) findings: &'c mut Vec<Finding>,
     pub(super) record: &'c Record,
     pub(super) code: Option<String>,
+    /// Markdown of the record so far, with its digests.
+    pub(super) texts: Vec<(TextDigest, String)>,
     /// Number of warnings and of faults, including those that aren't kept.
     pub(super) counts: [usize; 2],
 }
@@ -97,16 +102,13 @@ impl Context<'_> {
         rule: &'static str,
         message: String,
     ) {
-        let Some(findings) = self.findings.as_deref_mut() else {
-            return;
-        };
         // Without this limit, a record full of faults would take a hundred times its size.
         self.counts[severity as usize] += 1;
         if self.counts[severity as usize] > MAX_PROBLEMS {
             return;
         }
         let pointer = at.to_string();
-        findings.push(Finding {
+        self.findings.push(Finding {
             severity,
             place: self.record.place_of(&pointer),
             code: self.code.clone(),
@@ -301,10 +303,15 @@ impl Context<'_> {
             self.check_items(&fields.at.key(key), items);
         }
         let values = values.ok_or_else(|| self.missing(fields, key))?;
+        let is_short = values.len() <= MAX_COMPARED;
         let mut seen = HashSet::new();
         let mut unique = Vec::with_capacity(values.len());
         for (index, value) in values.into_iter().enumerate() {
-            if seen.insert(value.clone()) {
+            let is_new = match is_short {
+                true => !unique.contains(&value),
+                false => seen.insert(value.clone()),
+            };
+            if is_new {
                 unique.push(value);
             } else {
                 let at = fields.at.key(key);

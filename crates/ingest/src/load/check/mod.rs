@@ -11,7 +11,7 @@ mod fields;
 mod spreadsheet;
 
 use vitrine_model::Invalid;
-use vitrine_model::content::ContentUpdate;
+use vitrine_model::content::{ContentUpdate, TextDigest};
 use vitrine_model::geo::Country;
 use vitrine_model::money::DiscountMultiplier;
 use vitrine_model::product::{CustomerService, Detail, Product, State};
@@ -30,6 +30,8 @@ pub struct CheckedRecord {
     pub product: Product,
     /// Changes of the product's texts.
     pub content: ContentUpdate,
+    /// Markdown that comes with it, with its digests.
+    pub texts: Vec<(TextDigest, String)>,
 }
 
 /// Result of the check of a record.
@@ -39,23 +41,6 @@ pub struct Checked {
     pub code: Option<String>,
     /// Checked record, if it has no faults.
     pub record: Option<CheckedRecord>,
-}
-
-/// Returns a record that was checked before and had no faults; its warnings aren't collected again.
-pub fn check_again(record: &Record) -> Option<CheckedRecord> {
-    let (node, problems) = Node::parse(&record.json);
-    let Node::Object(members) = &node else {
-        return None;
-    };
-    let mut context = Context {
-        findings: None,
-        record,
-        code: None,
-        counts: [0; 2],
-    };
-    let checked = product(&mut context, &Fields::new(members, At::ROOT));
-    let checked = checked.ok().filter(|_| problems.is_empty());
-    checked.map(|(product, content)| CheckedRecord { product, content })
 }
 
 /// Checks a record. Adds faults and warnings to `findings`.
@@ -81,9 +66,10 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         });
     }
     let mut context = Context {
-        findings: Some(findings),
+        findings,
         record,
         code: code.as_deref().map(shown),
+        texts: Vec::new(),
         counts: [0; 2],
     };
     let checked = match &node {
@@ -94,7 +80,7 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
         }
     };
     let checked = checked.ok().filter(|_| is_readable);
-    let Context { counts, .. } = context;
+    let Context { counts, texts, .. } = context;
     is_cut |= counts.iter().any(|count| *count > MAX_PROBLEMS);
     if is_cut {
         findings.push(Finding {
@@ -106,7 +92,11 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
     }
     Checked {
         code,
-        record: checked.map(|(product, content)| CheckedRecord { product, content }),
+        record: checked.map(|(product, content)| CheckedRecord {
+            product,
+            content,
+            texts,
+        }),
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
+use memchr::memmem;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -114,7 +115,9 @@ fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
         });
         return Ok(());
     };
-    if json.starts_with('[') || (json.contains("\"catalog\"") && has_catalog(json.as_bytes())) {
+    if json.starts_with('[')
+        || (memmem::find(json.as_bytes(), b"\"catalog\"").is_some() && has_catalog(json.as_bytes()))
+    {
         return read_stream(place, json.as_bytes(), sink);
     }
     sink(Item::Record(Record::new(place.clone(), json.to_owned())));

@@ -112,6 +112,12 @@ impl<'t> Overlay<'t> {
         }
     }
 
+    /// Returns whether there are texts of a product.
+    #[must_use]
+    pub fn has(&self, code: &ProductCode) -> bool {
+        self.texts.of(code).next().is_some()
+    }
+
     /// Puts the texts of a product into its content. A text's known address stays as its source, so that a later load
     /// with that address keeps the Markdown.
     ///
@@ -173,7 +179,7 @@ impl<'t> Overlay<'t> {
         if self.is_refused {
             return Ok(());
         }
-        let mut content = apply::live_content(&live)?;
+        let mut content = apply::stored_content(&live)?;
         self.put(code, publication, &mut content)?;
         put_content(publication, &live, &content, plan)
     }

@@ -1,0 +1,358 @@
+//! Readers of a record's fields: each returns a valid value, or reports its faults. All fields are read, so that all
+//! faults are found.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::str::FromStr;
+
+use vitrine_model::Invalid;
+use vitrine_model::content::TextDigest;
+use vitrine_model::money::{Amount, is_scientific};
+
+use super::json::{MAX_PROBLEMS, Node};
+use super::pointer::At;
+use vitrine_ingest::load::read::Record;
+use vitrine_ingest::load::report::{Finding, Severity, shown, shown_pointer};
+
+/// Error of a value whose fault is in the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Faulty;
+
+/// Context of the check of one record.
+pub(super) struct Context<'c> {
+    pub(super) findings: &'c mut Vec<Finding>,
+    pub(super) record: &'c Record,
+    pub(super) code: Option<String>,
+    /// Markdown of the record so far, with its digests.
+    pub(super) texts: Vec<(TextDigest, String)>,
+    /// Number of warnings and of faults, including those that aren't kept.
+    pub(super) counts: [usize; 2],
+}
+
+/// Members of an object, and its position.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'n> {
+    members: &'n [(Cow<'n, str>, Node<'n>)],
+    pub(super) at: At<'n>,
+}
+
+impl<'n> Fields<'n> {
+    pub(super) fn new(members: &'n [(Cow<'n, str>, Node<'n>)], at: At<'n>) -> Self {
+        Self { members, at }
+    }
+
+    /// Returns the members, in order.
+    pub(super) fn members(&self) -> &'n [(Cow<'n, str>, Node<'n>)] {
+        self.members
+    }
+
+    /// Returns the value of a key, null included, if the key is present.
+    pub(super) fn stated(&self, key: &str) -> Option<&'n Node<'n>> {
+        let (_, node) = self.members.iter().find(|(name, _)| name == key)?;
+        Some(node)
+    }
+
+    /// Returns the value of a key, unless it is null; `""` counts as null (docs/contract/resources.md#null-and-empty).
+    pub(super) fn get(&self, key: &str) -> Option<&'n Node<'n>> {
+        self.stated(key).filter(|node| match node {
+            Node::Null => false,
+            Node::Text(text) => !text.is_empty(),
+            _ => true,
+        })
+    }
+}
+
+impl Context<'_> {
+    /// Reports a fault, once for each value.
+    pub(super) fn fault(
+        &mut self,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        invalid: Invalid,
+    ) -> Faulty {
+        if value != Some(&Node::Unreadable) {
+            let cause = likely_cause(value);
+            let message = format!("expected {}{cause}", invalid.expected);
+            self.add(Severity::Fault, at, value, invalid.rule, message);
+        }
+        Faulty
+    }
+
+    /// Reports a warning.
+    pub(super) fn warn(
+        &mut self,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        rule: &'static str,
+        message: impl Into<String>,
+    ) {
+        self.add(Severity::Warning, at, value, rule, message.into());
+    }
+
+    fn add(
+        &mut self,
+        severity: Severity,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        rule: &'static str,
+        message: String,
+    ) {
+        // Without this limit, a record full of faults would take a hundred times its size.
+        self.counts[severity as usize] += 1;
+        if self.counts[severity as usize] > MAX_PROBLEMS {
+            return;
+        }
+        let pointer = at.to_string();
+        self.findings.push(Finding {
+            severity,
+            place: self.record.place_of(&pointer),
+            code: self.code.clone(),
+            pointer: shown_pointer(&pointer),
+            value: value.map(|node| shown(&node.to_json())),
+            rule,
+            message,
+        });
+    }
+
+    /// Warns of unknown members, which are left out.
+    pub(super) fn warn_unknown(&mut self, fields: &Fields<'_>, is_known: impl Fn(&str) -> bool) {
+        for (key, node) in fields.members {
+            if !is_known(key) {
+                let message = "ignored: the API has no such field here";
+                self.warn(&fields.at.key(key), Some(node), "unknown_field", message);
+            }
+        }
+    }
+
+    /// Reads a text, trimmed; an empty one counts as null.
+    fn text<'n>(&mut self, at: &At<'_>, node: &'n Node<'n>) -> Result<Option<&'n str>, Faulty> {
+        let Node::Text(text) = node else {
+            return Err(self.fault(at, Some(node), Invalid::new("type", "a string")));
+        };
+        let trimmed = text.trim();
+        if trimmed.len() != text.len() {
+            let message = "blanks around it were removed";
+            self.warn(at, Some(node), "blanks_trimmed", message);
+        }
+        Ok((!trimmed.is_empty()).then_some(trimmed))
+    }
+
+    fn parsed<T>(
+        &mut self,
+        at: &At<'_>,
+        node: &Node<'_>,
+        parse: impl FnOnce(&str) -> Result<T, Invalid>,
+    ) -> Result<Option<T>, Faulty> {
+        let Some(text) = self.text(at, node)? else {
+            return Ok(None);
+        };
+        let parsed = parse(text).map_err(|invalid| self.fault(at, Some(node), invalid))?;
+        Ok(Some(parsed))
+    }
+
+    /// Reads an optional text.
+    pub(super) fn optional<T: FromStr<Err = Invalid>>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Result<Option<T>, Faulty> {
+        match fields.get(key) {
+            Some(node) => self.parsed(&fields.at.key(key), node, T::from_str),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a required text.
+    pub(super) fn required<T: FromStr<Err = Invalid>>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Result<T, Faulty> {
+        let value = self.optional(fields, key)?;
+        value.ok_or_else(|| self.missing(fields, key))
+    }
+
+    /// Reports that a required value is absent or null.
+    pub(super) fn missing(&mut self, fields: &Fields<'_>, key: &str) -> Faulty {
+        let invalid = Invalid::new("required", "a value, since the field is required");
+        self.fault(&fields.at.key(key), fields.stated(key), invalid)
+    }
+
+    /// Reads a required boolean.
+    pub(super) fn flag(&mut self, fields: &Fields<'_>, key: &str) -> Result<bool, Faulty> {
+        match fields.get(key) {
+            None => Err(self.missing(fields, key)),
+            Some(Node::Bool(value)) => Ok(*value),
+            Some(node) => {
+                let invalid = Invalid::new("type", "true or false");
+                Err(self.fault(&fields.at.key(key), Some(node), invalid))
+            }
+        }
+    }
+
+    /// Reads a required whole number of at least `least`.
+    pub(super) fn whole(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        least: u32,
+    ) -> Result<u32, Faulty> {
+        let Some(node) = fields.get(key) else {
+            return Err(self.missing(fields, key));
+        };
+        let invalid = match (node, least) {
+            (Node::Number(text), _) => match text.parse::<u32>() {
+                Ok(number) if number >= least => return Ok(number),
+                _ if least == 0 => {
+                    Invalid::new("whole_number", "a whole number from 0 to 4294967295")
+                }
+                _ => Invalid::new("whole_number", "a whole number from 1 to 4294967295"),
+            },
+            _ => Invalid::new("type", "a whole number such as `12`"),
+        };
+        Err(self.fault(&fields.at.key(key), Some(node), invalid))
+    }
+
+    /// Reads a decimal from a string or a number, from its digits, never through a float.
+    pub(super) fn decimal<T: FromStr<Err = Invalid>>(
+        &mut self,
+        at: &At<'_>,
+        node: &Node<'_>,
+    ) -> Result<Option<T>, Faulty> {
+        match node {
+            Node::Number(text) => {
+                let parsed = text.parse();
+                parsed
+                    .map(Some)
+                    .map_err(|invalid| self.fault(at, Some(node), invalid))
+            }
+            Node::Text(_) => {
+                let parsed = self.parsed(at, node, T::from_str)?;
+                Ok(parsed)
+            }
+            _ => {
+                let invalid = Invalid::new("type", "a decimal, as a string or a number");
+                Err(self.fault(at, Some(node), invalid))
+            }
+        }
+    }
+
+    /// Reads a required decimal.
+    pub(super) fn required_decimal<T: FromStr<Err = Invalid>>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Result<T, Faulty> {
+        let value = match fields.get(key) {
+            Some(node) => self.decimal(&fields.at.key(key), node)?,
+            None => None,
+        };
+        value.ok_or_else(|| self.missing(fields, key))
+    }
+
+    /// Reads an optional array, each item by `read`. All items are read, even if some are faulty.
+    pub(super) fn list<'n, T>(
+        &mut self,
+        fields: &Fields<'n>,
+        key: &str,
+        mut read: impl FnMut(&mut Self, &At<'_>, &'n Node<'n>) -> Result<T, Faulty>,
+    ) -> Result<Option<Vec<T>>, Faulty> {
+        let at = fields.at.key(key);
+        let items = match fields.get(key) {
+            None => return Ok(None),
+            Some(Node::List(items)) => items,
+            Some(node) => {
+                return Err(self.fault(&at, Some(node), Invalid::new("type", "an array")));
+            }
+        };
+        let mut values = Vec::with_capacity(items.len());
+        let mut faulty = false;
+        for (index, item) in items.iter().enumerate() {
+            match read(self, &at.index(index), item) {
+                Ok(value) => values.push(value),
+                Err(Faulty) => faulty = true,
+            }
+        }
+        if faulty {
+            Err(Faulty)
+        } else {
+            Ok(Some(values))
+        }
+    }
+
+    /// Reads a required array of distinct texts.
+    pub(super) fn texts<T: Clone + Eq + Hash>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        parse: fn(&str) -> Result<T, Invalid>,
+    ) -> Result<Vec<T>, Faulty> {
+        let read = |context: &mut Self, at: &At<'_>, node: &Node<'_>| {
+            let value = context.parsed(at, node, parse)?;
+            let empty = Invalid::new("required", "a text that isn't empty");
+            value.ok_or_else(|| context.fault(at, Some(node), empty))
+        };
+        let values = self.list(fields, key, read)?;
+        let values = values.ok_or_else(|| self.missing(fields, key))?;
+        let mut seen = HashSet::new();
+        let mut unique = Vec::with_capacity(values.len());
+        for (index, value) in values.into_iter().enumerate() {
+            if seen.insert(value.clone()) {
+                unique.push(value);
+            } else {
+                let at = fields.at.key(key);
+                let message = "ignored: it is in the list already";
+                self.warn(&at.index(index), None, "repeated_value", message);
+            }
+        }
+        Ok(unique)
+    }
+
+    /// Reads an optional array of amounts.
+    pub(super) fn amounts(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Result<Option<Vec<Amount>>, Faulty> {
+        self.list(fields, key, |context, at, node| {
+            let amount = context.decimal(at, node)?;
+            let empty = Invalid::new("required", "an amount");
+            amount.ok_or_else(|| context.fault(at, Some(node), empty))
+        })
+    }
+
+    /// Reads an optional object.
+    pub(super) fn object<'n>(
+        &mut self,
+        fields: &'n Fields<'n>,
+        key: &'n str,
+    ) -> Result<Option<Fields<'n>>, Faulty> {
+        let at = fields.at.key(key);
+        match fields.get(key) {
+            None => Ok(None),
+            Some(Node::Object(members)) => Ok(Some(Fields::new(members, at))),
+            Some(node) => Err(self.fault(&at, Some(node), Invalid::new("type", "an object"))),
+        }
+    }
+
+    /// Reads a required object.
+    pub(super) fn required_object<'n>(
+        &mut self,
+        fields: &'n Fields<'n>,
+        key: &'n str,
+    ) -> Result<Fields<'n>, Faulty> {
+        let object = self.object(fields, key)?;
+        object.ok_or_else(|| self.missing(fields, key))
+    }
+}
+
+/// Returns the likely cause of a faulty value, to be appended to the message.
+fn likely_cause(value: Option<&Node<'_>>) -> &'static str {
+    match value {
+        Some(Node::Text(text)) if is_scientific(text.trim()) => {
+            "; a spreadsheet shortened this number: format its column as text and enter it again"
+        }
+        _ => "",
+    }
+}
