@@ -196,8 +196,8 @@ impl Applying<'_, '_> {
                 Kind::New => None,
                 Kind::Changed => self.publication.live(record.product.code())?,
                 Kind::Unchanged => {
+                    self.publication.keep(record.product.code())?;
                     self.plan.keep();
-                    self.publication.put_prepared(record.product)?;
                     continue;
                 }
             };
