@@ -41,7 +41,7 @@ fn split(bencher: Bencher<'_, '_>) {
         .bench_local(|| {
             let mut items = Vec::new();
             read_plain("a", black_box(CATALOG.as_bytes()), &mut |item| {
-                items.push(item)
+                items.push(item);
             })
             .expect("memory");
             items

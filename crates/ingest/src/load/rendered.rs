@@ -23,7 +23,7 @@ pub(super) struct RenderedRecord {
     pub(super) texts: RecordTexts,
 }
 
-/// What a record says of texts, beside what was rendered of it.
+/// Texts that a record leaves as they are, and Markdown that comes with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RecordTexts {
     /// Texts that the record doesn't name, a bit for each, and [`KEEPS_LOCALE`].

@@ -11,6 +11,9 @@ use anyhow::Context as _;
 
 use super::spool::{Entry, NO_ORIGINAL, NO_TABLE, SpooledOriginal, SpooledRow};
 
+/// Maximum capacity that is reserved for a record before it is read, in bytes.
+const MAX_CAPACITY: u64 = 64 << 10;
+
 /// Bytes of all runs.
 pub(super) enum Source {
     Memory(Vec<u8>),
@@ -84,7 +87,9 @@ impl Run {
     }
 
     fn bytes(&mut self, length: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+        // A damaged length allocates little.
+        let capacity = length.min(MAX_CAPACITY);
+        let mut bytes = Vec::with_capacity(usize::try_from(capacity).unwrap_or_default());
         (&mut self.0).take(length).read_to_end(&mut bytes)?;
         match bytes.len() as u64 == length {
             true => Ok(bytes),
