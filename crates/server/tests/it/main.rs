@@ -16,6 +16,7 @@ mod assortment_keys;
 mod assortments;
 mod audit;
 mod browser_assortments;
+mod browser_differences;
 mod browser_grid;
 mod browser_images;
 mod browser_pages;
