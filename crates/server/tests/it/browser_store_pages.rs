@@ -60,7 +60,7 @@ fn home_names_exceptions_changes_and_what_ends_soon() {
         &["A", "--from", "1h", "--until", "2h", "--note", EVIL],
     );
     disable(&store, &["A", "--from", "60d"]);
-    store.key(EVIL, &["--expires", "5d"]);
+    store.key(EVIL, &["--expires", "36h"]);
     store.key("lasting", &[]);
     let browsed = open(store, &[]);
     let page = browsed.page("/");
@@ -72,7 +72,7 @@ fn home_names_exceptions_changes_and_what_ends_soon() {
         "Not orderable 1",
         "Revision 1",
         "+2",
-        "in 4 days",
+        "in 1 day",
         "begins",
         EVIL,
     ] {
