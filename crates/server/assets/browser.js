@@ -126,8 +126,11 @@ if (form) {
     clearTimeout(typing);
     typing = setTimeout(() => {
       // One entry of the history for all that is typed in one go.
-      apply((address) => (isTyping ? history.replaceState({}, '', address) : push(address)));
-      isTyping = true;
+      apply((address) => {
+        if (isTyping) history.replaceState({}, '', address);
+        else push(address);
+        isTyping = true;
+      });
     }, TYPING_PAUSE);
   });
   form.q.addEventListener('blur', () => {

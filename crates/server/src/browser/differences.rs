@@ -37,7 +37,7 @@ pub(super) struct Wanted {
     pub(super) field: Option<String>,
 }
 
-/// What differs between two revisions: a page of it.
+/// Page of the differences between two revisions.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     pub(super) created: Vec<ProductDifference>,

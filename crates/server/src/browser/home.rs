@@ -43,11 +43,11 @@ struct HomePage {
 struct CatalogView {
     revision: u64,
     products: String,
-    /// What isn't as usual: words, number of products, and URL of these.
+    /// Exceptions: words, number of products, and URL of these.
     exceptions: Vec<(String, String, String)>,
 }
 
-/// What the store says.
+/// Data of the store.
 struct StoredView {
     /// Newest revisions of the last day, and their number.
     revisions: Vec<PublishedRevision>,

@@ -36,7 +36,7 @@ impl CardId {
     }
 }
 
-/// What an order goes by beside the cards.
+/// Data that an order goes by beside the cards.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     /// The assortment whose discounts are shown.

@@ -49,7 +49,7 @@ pub(super) struct InstantView {
     pub(super) time: String,
     /// Time until it.
     pub(super) within: String,
-    /// What it does, and to which products.
+    /// Action, and the products in words.
     pub(super) action: &'static str,
     pub(super) products: String,
     pub(super) at: Timestamp,

@@ -70,7 +70,7 @@ impl Query {
             if seen.contains(&name) {
                 return Err(repeated(&name));
             }
-            parsed.read(&name, value)?;
+            parsed.read(&name, &value)?;
             seen.push(name);
         }
         if matches!(parsed.start, PageStart::From(_)) && !parsed.sort.has_jump() {
@@ -81,7 +81,7 @@ impl Query {
     }
 
     /// Reads a parameter that is given once.
-    fn read(&mut self, name: &str, value: String) -> Result<(), Problem> {
+    fn read(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         if ["q", "from"].contains(&name) && value.len() > MAX_SEARCH_BYTES {
             return Err(refused(name, "is longer than 200 bytes; shorten it"));
         }
@@ -92,14 +92,14 @@ impl Query {
                 self.assortment = (!name.is_empty()).then(|| name.to_owned());
             }
             "view" => {
-                self.look = match value.as_str() {
+                self.look = match value {
                     "table" => Look::Table,
                     "cards" => Look::Cards,
                     _ => return Err(refused("view", "isn't `table` or `cards`")),
                 };
             }
             "sort" => {
-                let sort = Sort::parse(&value);
+                let sort = Sort::parse(value);
                 let why = "isn't a column; put `-` before its name to sort downwards";
                 self.sort = sort.ok_or_else(|| refused("sort", why))?;
             }

@@ -50,7 +50,7 @@ pub(super) struct ChangedView {
     pub(super) is_upper_bound: bool,
 }
 
-/// What rows are made of.
+/// Sources of rows.
 pub(super) struct Rows<'a> {
     pub(super) index: &'a Index,
     pub(super) seen: Option<&'a Seen>,

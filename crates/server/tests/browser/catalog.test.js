@@ -184,7 +184,7 @@ test('a box that is ticked applies at once and keeps the focus', async () => {
   const { page, clean, close } = await look(browser, server.admin);
   await page.goto(`${server.admin}/catalog`);
   assert.equal(await page.getByRole('button', { name: 'Apply filters' }).isVisible(), false);
-  await page.locator('input[name="payout_type"][value="payment"]').check({ noWaitAfter: true });
+  await page.locator('input[type="checkbox"][name="payout_type"][value="payment"]').check({ noWaitAfter: true });
   await page.waitForURL(/payout_type=payment/);
   await page.waitForFunction(() => document.activeElement.value === 'payment');
   await page.keyboard.press('Space');

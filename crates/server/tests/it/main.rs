@@ -17,6 +17,7 @@ mod assortments;
 mod audit;
 mod browser_acts;
 mod browser_assortments;
+mod browser_differences;
 mod browser_grid;
 mod browser_images;
 mod browser_owner_acts;
