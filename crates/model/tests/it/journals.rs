@@ -324,7 +324,10 @@ fn use_all(journal: Journal) {
                     limit: Limit::new(2).expect("a limit"),
                 };
                 let page = journal.changes(&snapshot, *since, *until, &query, &[]);
-                let codes = page.changes.iter().map(|change| change.code());
+                let codes = page
+                    .changes
+                    .iter()
+                    .map(vitrine_model::changes::Change::code);
                 assert!(codes.is_sorted_by(|one, other| one < other));
             }
         }

@@ -290,3 +290,25 @@ fn texts_of_operators_and_catalog_run_no_script() {
         assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
     }
 }
+
+#[test]
+fn products_are_selected_in_the_table_by_editors() {
+    let console = console();
+    for role in Role::ALL {
+        let session = console.sign_in(role.as_str());
+        let page = text(&console.get("/catalog", &session.cookie()).body);
+        assert!(page.contains("A-1") && page.contains("B-1"), "{role}");
+        for part in [
+            "<input type=\"checkbox\" name=\"code\" value=\"B-1\"",
+            "action=\"/acts/disable\"",
+            "formaction=\"/acts/set\"",
+        ] {
+            assert_eq!(page.contains(part), role >= Role::Editor, "{role}: {part}");
+        }
+    }
+    // As the form of the table is sent.
+    let editor = console.sign_in("editor");
+    let form = console.get("/acts/disable?code=A-1&code=B-1", &editor.cookie());
+    let form = text(&form.body);
+    assert!(form.contains(">A-1\nB-1</textarea>"), "{form}");
+}
