@@ -11,7 +11,16 @@ use vitrine_model::revision::Revision;
 
 use crate::audit::AuditContext;
 use crate::postgres::{Access, PostgresStore, Target};
-use crate::{IfMissing, Store, StoreError, sqlite};
+use crate::{Store, StoreError, sqlite};
+
+/// Action if the store doesn't exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfMissing {
+    /// Create an empty one.
+    Create,
+    /// Fail with [`StoreError::Missing`].
+    Refuse,
+}
 
 /// Address of a store, such as `sqlite:vitrine.db` or `postgres://vitrine@db.example/catalog`.
 #[derive(Clone, PartialEq, Eq)]

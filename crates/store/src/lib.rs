@@ -46,7 +46,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-pub use address::StoreAddress;
+pub use address::{IfMissing, StoreAddress};
 use assortment::AssortmentStore;
 use audit::{AuditContext, AuditEntry};
 pub use error::StoreError;
@@ -379,15 +379,6 @@ pub type HintGuard = Box<dyn std::any::Any + Send>;
 
 /// Returns the records to write, given all keys: new ones, and changed ones with the prefix that they had.
 pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
-
-/// Action if the store doesn't exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IfMissing {
-    /// Create an empty one.
-    Create,
-    /// Fail with [`StoreError::Missing`].
-    Refuse,
-}
 
 /// Opens the store at `url`, such as `sqlite:vitrine.db`, with the default lock wait: see [`StoreAddress::open`].
 ///
