@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::assortments::set;
-use crate::harness::browsed::{Browsed, open};
+use crate::harness::browsed::{Browsed, attribute, open};
 use crate::harness::feed::{CatalogCopy, list};
 use crate::harness::{Server, Store, gift_card, text, wait_for};
 
@@ -75,12 +75,24 @@ fn assert_shown(server: &Server, key: &str, expected: &BTreeMap<String, String>)
 
 /// Asserts that the browser shows these discounts, in the grid and on the page of each product.
 fn assert_browsed(browsed: &Browsed, expected: &BTreeMap<String, String>) {
-    let grid = browsed.page("/catalog?as=threefold");
+    let table = browsed.page("/catalog?as=threefold");
     for (code, discount) in expected {
-        let own = format!("{discount} own");
-        assert!(grid.text().contains(&own), "{code}: {}", grid.text());
+        let exact = format!("discount_multiplier {discount}");
+        for page in [
+            &table,
+            &browsed.page(&format!("/catalog/{code}?as=threefold")),
+        ] {
+            let titles = page.tags("span");
+            let mut titles = titles.iter().filter_map(|tag| attribute(tag, "title"));
+            assert!(
+                titles.any(|title| title == exact),
+                "{code}: {}",
+                page.text()
+            );
+        }
+        // Among the assortments that show it.
         let page = browsed.page(&format!("/catalog/{code}"));
-        assert!(page.text().contains(&own), "{code}: {}", page.text());
+        assert!(page.text().contains("threefold"), "{code}: {}", page.text());
     }
 }
 

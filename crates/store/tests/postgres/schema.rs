@@ -63,13 +63,13 @@ fn newer_schema_is_used_if_it_allows_this_release() {
     };
     let store = open(&database.url, IfMissing::Create).unwrap();
     publish(&*store, &[product("A", "1")]);
-    database.run("update vitrine.schema_version set version = 9; alter table vitrine.revision add newer text");
+    database.run("update vitrine.schema_version set version = 99; alter table vitrine.revision add newer text");
     let beside = open(&database.url, IfMissing::Create).unwrap();
     publish(&*beside, &[product("B", "1")]);
     assert_eq!(codes(&*beside), ["B"]);
-    database.run("update vitrine.schema_version set oldest_release = 8");
+    database.run("update vitrine.schema_version set oldest_release = 98");
     let refused = open(&database.url, IfMissing::Create).err().unwrap();
-    let is_told = matches!(refused, StoreError::NewerSchema { found: 9, known, .. } if known < 8);
+    let is_told = matches!(refused, StoreError::NewerSchema { found: 99, known, .. } if known < 98);
     assert!(is_told, "{refused}");
 }
 

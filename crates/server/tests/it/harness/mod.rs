@@ -284,8 +284,13 @@ impl Store {
 
     /// Serves a copy of the store, in which no text can be unpacked. The store must be a file.
     pub fn serve_with_damaged_texts(&self) -> Server {
-        let frame = b"\x28\xb5\x2f\xfd";
-        self.serve_damaged(frame, &[0; 4])
+        let copy = self.path("copy.db");
+        self.ok(&["backup", &copy.display().to_string()]);
+        // Without the beginning of a zstd frame.
+        let sql = "update text set markdown = cast(substr(markdown, 5) as blob)";
+        let damaged = packed::connect(&copy).execute(sql, []);
+        assert!(damaged.expect("the SQL runs") > 0, "nothing to damage");
+        self.serve_copy(&copy)
     }
 
     /// Serves a copy of the store, in which other bytes are in the place of some. The store must be a file.
@@ -301,6 +306,10 @@ impl Store {
             bytes[at..][..whole.len()].copy_from_slice(damaged);
         }
         std::fs::write(&copy, bytes).expect("a copy");
+        self.serve_copy(&copy)
+    }
+
+    fn serve_copy(&self, copy: &Path) -> Server {
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
         command.env("VITRINE_STORE", format!("sqlite:{}", copy.display()));
         Server::start(command)
