@@ -282,11 +282,10 @@ impl Store {
         Server::start(command)
     }
 
-    /// Serves a copy of the store, in which no text can be unpacked. The store must be a file.
+    /// Serves a copy of the store, in which texts lost their beginning and can't be unpacked. The store must be a file.
     pub fn serve_with_damaged_texts(&self) -> Server {
         let copy = self.path("copy.db");
         self.ok(&["backup", &copy.display().to_string()]);
-        // Without the beginning of a zstd frame.
         let sql = "update text set markdown = cast(substr(markdown, 5) as blob)";
         let damaged = packed::connect(&copy).execute(sql, []);
         assert!(damaged.expect("the SQL runs") > 0, "nothing to damage");
