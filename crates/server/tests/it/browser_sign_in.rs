@@ -279,6 +279,30 @@ fn attempts_are_limited_and_a_known_place_stays_open() {
 }
 
 #[test]
+fn attempts_at_once_are_limited_like_one_after_the_other() {
+    let console = console();
+    console.add("ines", "viewer");
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let attempt = |number| {
+            let console = &console;
+            scope.spawn(move || {
+                let name = format!("operator{number}");
+                console.sign_in_with(&name, "a wrong password", "").status
+            })
+        };
+        let attempts: Vec<_> = (0..60).map(attempt).collect();
+        let statuses = attempts.into_iter().map(|attempt| attempt.join());
+        statuses.map(|status| status.expect("a status")).collect()
+    });
+    let of = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+    // Two are checked at the same time, so one more may pass.
+    let wrong = of(401);
+    assert!((1..=21).contains(&wrong), "{statuses:?}");
+    // Some may have waited too long for the others.
+    assert_eq!(wrong + of(429) + of(503), 60, "{statuses:?}");
+}
+
+#[test]
 fn damaged_operator_signs_nobody_in() {
     let console = console();
     console.add("ines", "viewer");

@@ -82,9 +82,9 @@ pub(super) struct SignIn {
     store: Arc<dyn Store>,
     header: Option<HeaderName>,
     proxies: Proxies,
-    attempts: Attempts,
+    attempts: Arc<Attempts>,
     /// Permits to check a password.
-    hashes: Semaphore,
+    hashes: Arc<Semaphore>,
     known: AtomicU8,
     /// Last failure to read the store that was logged.
     failure: RwLock<Option<Timestamp>>,
@@ -101,8 +101,8 @@ impl SignIn {
                 trusted: proxies,
                 header: ForwardedHeader::XForwardedFor,
             },
-            attempts: Attempts::new(),
-            hashes: Semaphore::new(MAX_HASHES),
+            attempts: Arc::new(Attempts::new()),
+            hashes: Arc::new(Semaphore::new(MAX_HASHES)),
             known: AtomicU8::new(Known::Nothing as u8),
             failure: RwLock::new(None),
         }

@@ -7,6 +7,8 @@ use askama::Template;
 use http::header::{LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
+use vitrine_store::StoreError;
 use vitrine_store::operators::{NewSession, Operator, OperatorName};
 
 use super::token::Token;
@@ -15,6 +17,7 @@ use crate::browser::acts::form::Form;
 use crate::browser::answer::{self, ASSETS, Page, Problem, Shown};
 use crate::browser::{Browser, PageRequest};
 use crate::error_chain::ErrorChain;
+use crate::http::access::client::Peer;
 use crate::http::request::query::encoded;
 use crate::password;
 
@@ -87,6 +90,16 @@ pub(in crate::browser) enum Sessions {
     All,
 }
 
+/// Outcome of an attempt to sign in.
+enum Checked {
+    /// Name and password are right.
+    Right(Operator),
+    /// One of them is wrong.
+    Wrong,
+    /// There were too many attempts before.
+    TooMany,
+}
+
 impl SignIn {
     /// Sends somebody who must sign in to the page for it.
     pub(in crate::browser) fn demand(&self, request: &PageRequest) -> Page {
@@ -130,24 +143,28 @@ impl SignIn {
         let form = Form::parse(&request.form)?;
         let (name, next) = (form.text("name"), form.text("next"));
         let client = self.proxies.client(request.peer, &request.headers);
-        if !self.attempts.allows(client, name) {
+        let too_many = || {
             tracing::warn!(%client, "refused an attempt to sign in to the console: too many");
             let mut page = page(StatusCode::TOO_MANY_REQUESTS, name, next, Some(TOO_MANY));
             let after = HeaderValue::from_static("60");
             page.headers_mut().insert(RETRY_AFTER, after);
-            return Ok(page);
+            Ok(page)
+        };
+        if !self.attempts.allows(client, name) {
+            return too_many();
         }
-        let permit = tokio::time::timeout(HASH_WAIT, self.hashes.acquire()).await;
-        let Ok(Ok(_permit)) = permit else {
+        let permit = tokio::time::timeout(HASH_WAIT, Arc::clone(&self.hashes).acquire_owned());
+        let Ok(Ok(permit)) = permit.await else {
             let status = StatusCode::SERVICE_UNAVAILABLE;
             return Ok(page(status, name, next, Some(BUSY)));
         };
-        let password = form.raw("password").to_owned();
-        let operator = self.checked(name.parse().ok(), password).await?;
-        let Some(operator) = operator else {
-            self.attempts.count(client, name);
-            tracing::warn!(%client, "refused an attempt to sign in to the console");
-            return Ok(page(StatusCode::UNAUTHORIZED, name, next, Some(WRONG)));
+        let operator = match self.checked(client, &form, permit).await? {
+            Checked::Right(operator) => operator,
+            Checked::Wrong => {
+                tracing::warn!(%client, "refused an attempt to sign in to the console");
+                return Ok(page(StatusCode::UNAUTHORIZED, name, next, Some(WRONG)));
+            }
+            Checked::TooMany => return too_many(),
         };
         let mut page = see_other(&checked_next(next));
         let cookie = self.new_session(request, &operator).await?;
@@ -157,15 +174,25 @@ impl SignIn {
         Ok(page)
     }
 
-    /// Returns the operator of a name if the password is right, after the same time for all names.
+    /// Checks the name and the password of a form, in the same time for all names, and counts a failure. A client that goes
+    /// meanwhile doesn't end the check, so that it counts and keeps its permit.
     async fn checked(
         &self,
-        name: Option<OperatorName>,
-        password: String,
-    ) -> Result<Option<Operator>, Problem> {
-        let store = Arc::clone(&self.store);
+        client: Peer,
+        form: &Form,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Checked, Problem> {
+        let (store, attempts) = (Arc::clone(&self.store), Arc::clone(&self.attempts));
+        let name = form.text("name").to_owned();
+        let password = form.raw("password").to_owned();
         let check = move || {
-            let found = name.map(|name| store.operator(&name)).transpose()?;
+            let _permit = permit;
+            // Others may have failed while this one waited for its permit.
+            if !attempts.allows(client, &name) {
+                return Ok(Checked::TooMany);
+            }
+            let parsed: Option<OperatorName> = name.parse().ok();
+            let found = parsed.map(|name| store.operator(&name)).transpose()?;
             let found = found.flatten();
             let hash = found.as_ref().and_then(|found| found.password.as_ref());
             let password = match password.len() > password::MAX_BYTES {
@@ -173,11 +200,17 @@ impl SignIn {
                 false => password.as_str(),
             };
             let fits = password::verify(hash, password);
-            Ok(found.filter(|_| fits))
+            Ok(match found {
+                Some(operator) if fits => Checked::Right(operator),
+                _ => {
+                    attempts.count(client, &name);
+                    Checked::Wrong
+                }
+            })
         };
         let checked = tokio::task::spawn_blocking(check).await;
         match checked {
-            Ok(checked) => checked.map_err(|error| self.away(&error)),
+            Ok(checked) => checked.map_err(|error: StoreError| self.away(&error)),
             Err(error) => {
                 tracing::error!(%error, "checking a password panicked");
                 Err(Problem::failed("You can't be signed in"))
