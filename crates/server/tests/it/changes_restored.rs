@@ -186,9 +186,13 @@ fn restore_into_postgresql_ends_what_it_throws_away() {
     let backup = Store::at(format!("sqlite:{}", file.display()));
     backup.load_products(&[gift_card("X")]);
     let key = backup.key("kept", &[]);
-    other
-        .store
-        .ok(&["restore", "--yes", &file.display().to_string()]);
+    other.store.ok(&[
+        "restore",
+        "--yes",
+        "--allow",
+        "widen",
+        &file.display().to_string(),
+    ]);
     let served = StoppedFeed {
         store: Store::at(other.store.url()),
         key,
