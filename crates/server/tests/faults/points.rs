@@ -21,10 +21,11 @@ const OF_SERVERS: [&str; 4] = [
 ];
 
 /// From here on, what a command did is there for others.
-const DONE_FROM: [&str; 6] = [
+const DONE_FROM: [&str; 7] = [
     "publish.committed",
     "texts.committed",
     "keys.committed",
+    "operators.committed",
     "assortments.committed",
     "restore.committed",
     "file.named",
