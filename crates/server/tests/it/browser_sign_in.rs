@@ -291,7 +291,9 @@ fn attempts_at_once_are_limited_like_one_after_the_other() {
             })
         };
         let attempts: Vec<_> = (0..60).map(attempt).collect();
-        let statuses = attempts.into_iter().map(|attempt| attempt.join());
+        let statuses = attempts
+            .into_iter()
+            .map(std::thread::ScopedJoinHandle::join);
         statuses.map(|status| status.expect("a status")).collect()
     });
     let of = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
