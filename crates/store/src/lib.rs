@@ -53,7 +53,7 @@ pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
 use operators::OperatorStore;
 use overrides::{OverrideStore, StorePublication};
-use prepared::DocumentForm;
+use prepared::{DocumentForm, RecordDigestStore};
 use problem::Problem;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
 pub use record::TextStatus;
@@ -66,7 +66,9 @@ use webhooks::WebhookStore;
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
-pub trait Store: AssortmentStore + OperatorStore + OverrideStore + WebhookStore {
+pub trait Store:
+    AssortmentStore + OperatorStore + OverrideStore + RecordDigestStore + WebhookStore
+{
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Products ready to be written: what costs time is done on any thread, before the one thread that writes has its turn.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use vitrine_model::code::ProductCode;
@@ -30,6 +31,47 @@ impl fmt::Debug for ProductDigest {
     }
 }
 
+/// Digest of a record as it was loaded, made by those who load: a load knows by it that a record is the one that led to the live
+/// version, and needn't be read again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RecordDigest(pub [u8; 16]);
+
+impl RecordDigest {
+    /// Returns a stored digest; a damaged one is none.
+    pub(crate) fn stored(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+}
+
+impl fmt::Debug for RecordDigest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "RecordDigest({})", Hexadecimal(&self.0))
+    }
+}
+
+/// Part of a store that knows from which records products were loaded.
+pub trait RecordDigestStore {
+    /// Returns the digests of the records that live products were loaded from, as far as they are known, with the codes; or
+    /// `None` if more than `max_products` are live.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn record_digests(
+        &self,
+        max_products: u32,
+    ) -> Result<Option<HashMap<RecordDigest, ProductCode>>, StoreError>;
+}
+
+/// Digests of a live product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveDigests {
+    /// Digest of the product.
+    pub product: ProductDigest,
+    /// Digest of the record that it was loaded from, if it is known.
+    pub record: Option<RecordDigest>,
+}
+
 /// A product ready to be written by [`put_prepared`](crate::Publication::put_prepared). Made on any thread.
 #[derive(Debug, Clone)]
 pub struct PreparedProduct {
@@ -37,6 +79,7 @@ pub struct PreparedProduct {
     /// Countries and categories as stored.
     lists: [String; 2],
     digest: ProductDigest,
+    record: Option<RecordDigest>,
     packed: Option<PackedDocument>,
 }
 
@@ -53,6 +96,7 @@ impl PreparedProduct {
             product,
             lists,
             digest,
+            record: None,
             packed: None,
         })
     }
@@ -68,6 +112,17 @@ impl PreparedProduct {
             self.packed = Some(PackedDocument::pack(self.product.document.as_bytes())?);
         }
         Ok(())
+    }
+
+    /// Sets the digest of the record that the product was loaded from.
+    pub fn set_record(&mut self, record: Option<RecordDigest>) {
+        self.record = record;
+    }
+
+    /// Returns the digest of the record that it was loaded from, if it is known.
+    #[must_use]
+    pub fn record(&self) -> Option<RecordDigest> {
+        self.record
     }
 
     /// Returns its code.

@@ -7,7 +7,7 @@ use vitrine_model::revision::Revision;
 
 use crate::audit::{AuditContext, PublishedChange};
 use crate::error::StoreError;
-use crate::prepared::{PreparedProduct, ProductDigest};
+use crate::prepared::{LiveDigests, PreparedProduct, RecordDigest};
 use crate::record::{
     FetchedText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
@@ -53,7 +53,7 @@ pub trait Publication {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<ProductDigest>>, StoreError>;
+    ) -> Result<Vec<Option<LiveDigests>>, StoreError>;
 
     /// Stores a text, unless it is stored already.
     ///
@@ -103,6 +103,20 @@ pub trait Publication {
     ///
     /// If the store can't be written.
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
+
+    /// As [`keep`](Self::keep), for a product to which this record leads. A store may note the digest, unless that costs it more
+    /// than reading the record again.
+    ///
+    /// # Errors
+    ///
+    /// As [`keep`](Self::keep).
+    fn keep_loaded(
+        &mut self,
+        code: &ProductCode,
+        _record: RecordDigest,
+    ) -> Result<bool, StoreError> {
+        self.keep(code)
+    }
 
     /// Returns the number of products that were live when this publish began, hidden ones included.
     fn live_before(&self) -> u64;

@@ -9,10 +9,10 @@ use vitrine_store::{Publication, Store};
 
 use super::FetchSettings;
 use super::wanted::{Address, Fetched, Wanted};
-use crate::load::apply;
 use crate::load::plan::Plan;
 use crate::load::report::Applied;
 use crate::load::texts::put_content;
+use crate::load::{apply, stored_texts};
 use crate::overrides;
 use crate::text_spool::TextSpool;
 
@@ -33,7 +33,7 @@ pub(super) fn publish(
     let mut kept = HashSet::new();
     let mut used = BTreeSet::new();
     store.read_base(Moment::Live, &mut |live| {
-        let mut content = apply::stored_content(&live)?;
+        let mut content = stored_texts::stored_content(&live)?;
         let replaced = replace(&mut content, wanted);
         for (url, digest) in &replaced {
             put_text(&mut *publication, digest, spool, &mut kept)?;
@@ -97,7 +97,7 @@ fn put_text(
         .get(digest)
         .context("can't read the fetched texts back")?;
     if let Some(markdown) = markdown {
-        apply::put_text(publication, &markdown, kept)?;
+        stored_texts::put_text(publication, &markdown, kept)?;
     }
     Ok(())
 }

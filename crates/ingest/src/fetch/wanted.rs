@@ -7,7 +7,7 @@ use vitrine_store::record::{FetchedText, Moment};
 use vitrine_store::{Store, TextStatus};
 
 use super::answer::Failed;
-use crate::load::apply;
+use crate::load::stored_texts;
 
 /// Maximum number of products listed for an address that fails; the others are counted.
 const MAX_NAMED: usize = 20;
@@ -76,7 +76,7 @@ impl Wanted {
 pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
     let mut wanted = Wanted::default();
     store.read_base(Moment::Live, &mut |live| {
-        let content = apply::stored_content(&live)?;
+        let content = stored_texts::stored_content(&live)?;
         for (_, text) in content.texts.iter() {
             let Some(url) = text.address() else { continue };
             let url = url.as_str();

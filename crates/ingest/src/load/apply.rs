@@ -7,18 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::{Content, PackedMarkdown, Text, TextDigest, TextName};
+use vitrine_model::content::TextDigest;
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::money::DiscountMultiplier;
-use vitrine_store::prepared::PreparedProduct;
-use vitrine_store::record::{OwnText, RevisionNote, StoredProduct};
+use vitrine_store::prepared::{LiveDigests, PreparedProduct};
+use vitrine_store::record::{RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
 use super::guard::{Allowance, Exceeded, Tally};
 use super::plan::{Detail, Plan};
 use super::progress::Progress;
-use super::records::{Packing, ReadyRecord, Records};
+use super::records::{Packing, PreparedRecord, ReadyRecord, Records};
 use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
+use super::stored_texts::{own_texts, stored_content};
 use super::texts::{Overlay, TextFiles};
 use crate::{overrides, view};
 
@@ -172,15 +173,10 @@ struct Applying<'a, 't> {
 impl Applying<'_, '_> {
     /// Puts records; returns the number of those whose products are new or changed.
     fn put_few(&mut self, few: Vec<ReadyRecord>, report: &mut Report) -> anyhow::Result<usize> {
-        let codes: Vec<&ProductCode> = few.iter().map(|record| record.product.code()).collect();
+        let codes: Vec<&ProductCode> = few.iter().map(ReadyRecord::code).collect();
         let digests = self.publication.live_digests(&codes)?;
-        let kinds: Vec<Kind> = (few.iter().zip(&digests))
-            .map(|(record, live)| match live {
-                None => Kind::New,
-                Some(live) if *live != record.product.digest() => Kind::Changed,
-                Some(_) if self.has_files(record.product.code()) => Kind::Changed,
-                Some(_) => Kind::Unchanged,
-            })
+        let kinds: Vec<Kind> = (few.iter().zip(digests))
+            .map(|(record, live)| self.kind(record, live))
             .collect();
         let changed = codes.iter().zip(&kinds);
         let changed: Vec<&ProductCode> = changed
@@ -194,22 +190,40 @@ impl Applying<'_, '_> {
         for (record, kind) in few.into_iter().zip(kinds) {
             let live = match kind {
                 Kind::New => None,
-                Kind::Changed => self.publication.live(record.product.code())?,
+                Kind::Changed => self.publication.live(record.code())?,
                 Kind::Unchanged => {
-                    self.publication.keep(record.product.code())?;
+                    match record.digest() {
+                        Some(digest) => self.publication.keep_loaded(record.code(), digest)?,
+                        None => self.publication.keep(record.code())?,
+                    };
                     self.plan.keep();
                     continue;
                 }
             };
             written += 1;
-            self.put(record, live, report)?;
+            self.put(record.rendered()?, live, report)?;
         }
         Ok(written)
     }
 
+    /// Compares a record with the live product of its code.
+    fn kind(&self, record: &ReadyRecord, live: Option<LiveDigests>) -> Kind {
+        let Some(live) = live else {
+            return Kind::New;
+        };
+        let is_same = match record {
+            ReadyRecord::Known(known) => live.record == Some(known.digest),
+            ReadyRecord::Rendered(record) => live.product == record.product.digest(),
+        };
+        match is_same && !self.has_files(record.code()) {
+            true => Kind::Unchanged,
+            false => Kind::Changed,
+        }
+    }
+
     fn put(
         &mut self,
-        record: ReadyRecord,
+        record: PreparedRecord,
         live: Option<StoredProduct>,
         report: &mut Report,
     ) -> anyhow::Result<()> {
@@ -233,14 +247,19 @@ impl Applying<'_, '_> {
     /// Returns the next version of a product, after the live one.
     fn next(
         &mut self,
-        record: ReadyRecord,
+        record: PreparedRecord,
         live: Option<&StoredProduct>,
     ) -> anyhow::Result<PreparedProduct> {
-        let ReadyRecord { product, texts } = record;
-        let code = product.code();
-        if live.is_none() && !self.has_files(code) {
+        let PreparedRecord { mut product, texts } = record;
+        let has_files = self.has_files(product.code());
+        if has_files {
+            // Without the files, the record leads to another product.
+            product.set_record(None);
+        }
+        if live.is_none() && !has_files {
             return Ok(product);
         }
+        let code = product.code();
         let rendered = stored_content(product.product())?;
         let mut content = match live {
             None => rendered.clone(),
@@ -257,6 +276,7 @@ impl Applying<'_, '_> {
         if range.is_none() && discount.is_none() {
             return Ok(product);
         }
+        let record = product.record();
         let mut next = product.into_product();
         if let Some(range) = range {
             let document = view::with_content(&next.document, range, &content)?;
@@ -267,7 +287,9 @@ impl Applying<'_, '_> {
         if let Some(discount) = discount {
             discount.clone_into(&mut next.discount_multiplier);
         }
-        Ok(PreparedProduct::new(next)?)
+        let mut next = PreparedProduct::new(next)?;
+        next.set_record(record);
+        Ok(next)
     }
 
     /// Returns whether files replace texts of a product.
@@ -356,39 +378,4 @@ fn not_live(code: &ProductCode, place: &Place) -> Finding {
 fn is_same_discount(loaded: &str, live: &str) -> bool {
     let [loaded, live] = [loaded, live].map(str::parse::<DiscountMultiplier>);
     loaded.is_ok_and(|loaded| live.is_ok_and(|live| loaded.is_same_number(&live)))
-}
-
-/// Returns the texts whose Markdown the store has.
-pub(crate) fn own_texts(content: &Content) -> Vec<OwnText> {
-    let own = |(name, text): (TextName, &Text)| match text {
-        Text::Own { digest, source } => Some(OwnText {
-            name,
-            digest: *digest,
-            source: source.as_ref().map(ToString::to_string),
-        }),
-        Text::None | Text::Outside(_) => None,
-    };
-    content.texts.iter().filter_map(own).collect()
-}
-
-/// Returns the texts of a stored product.
-pub(crate) fn stored_content(product: &StoredProduct) -> anyhow::Result<Content> {
-    let Some(range) = &product.content else {
-        return Ok(Content::default());
-    };
-    let json = product.document.get(range.clone()).unwrap_or_default();
-    Ok(view::stored_content(json, &product.own_texts)?)
-}
-
-/// Stores a text, unless `kept` says that this publish already did: compressing it again would take time.
-pub(crate) fn put_text(
-    publication: &mut dyn Publication,
-    markdown: &str,
-    kept: &mut HashSet<TextDigest>,
-) -> anyhow::Result<TextDigest> {
-    let digest = TextDigest::of(markdown);
-    if kept.insert(digest) {
-        publication.put_text(&digest, &PackedMarkdown::pack(markdown)?)?;
-    }
-    Ok(digest)
 }

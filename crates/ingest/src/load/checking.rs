@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use super::check::{self, Checked};
+use super::known_records::{KnownRecords, Warnings, record_digest};
 use super::read::Record;
 use super::rendered::{Packer, RenderedRecord};
 use super::report::Finding;
+use super::waiting::{write_known, write_rendered};
 
 /// Maximum number of records that are handed over together.
 const MAX_BATCH_RECORDS: usize = 64;
@@ -28,18 +30,35 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Checks a record, and renders it if it has no faults.
-    pub(super) fn of(record: Record, packer: &mut Packer) -> Self {
+    /// Checks a record, and renders it if it has no faults. One that is known is checked only if it had warnings.
+    pub(super) fn of(record: Record, known: &KnownRecords, packer: &mut Packer) -> Self {
+        // The JSON of a row doesn't tell all that the check looks at.
+        let is_json = record.row.is_none();
+        let known = known.find(&record.json).filter(|_| is_json);
+        if let Some((code, digest, Warnings::None)) = known {
+            return Self {
+                code: Some(code.to_string()),
+                written: Some(Ok(write_known(digest, &record.json))),
+                findings: Vec::new(),
+                record,
+            };
+        }
         let mut findings = Vec::new();
         let Checked {
             code,
             record: checked,
         } = check::check(&record, &mut findings);
-        let written = checked.map(|checked| {
-            let rendered = RenderedRecord::new(&checked, packer)?;
-            let mut bytes = Vec::with_capacity(rendered.product.document.len() + 256);
-            rendered.write(&mut bytes);
-            Ok(bytes)
+        let warnings = match findings.is_empty() {
+            true => Warnings::None,
+            false => Warnings::Some,
+        };
+        let written = checked.map(|checked| match known {
+            Some((_, digest, _)) => Ok(write_known(digest, &record.json)),
+            None => {
+                let rendered = RenderedRecord::new(&checked, packer)?;
+                let digest = is_json.then(|| record_digest(&record.json, warnings));
+                Ok(write_rendered(&rendered, digest))
+            }
         });
         Self {
             record,
@@ -60,6 +79,7 @@ struct Job {
 pub(super) struct Checkers {
     jobs: mpsc::Sender<Job>,
     threads: usize,
+    known: Arc<KnownRecords>,
     batch: Vec<Record>,
     batch_bytes: usize,
     /// Outcomes to come, in the order of their records.
@@ -67,12 +87,13 @@ pub(super) struct Checkers {
 }
 
 impl Checkers {
-    pub(super) fn start() -> Self {
+    pub(super) fn start(known: &Arc<KnownRecords>) -> Self {
         let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let (jobs, waiting) = mpsc::channel::<Job>();
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..threads {
             let waiting = Arc::clone(&waiting);
+            let known = Arc::clone(known);
             thread::spawn(move || {
                 let mut packer = Packer::default();
                 loop {
@@ -84,7 +105,7 @@ impl Checkers {
                         break;
                     };
                     let records = records.into_iter();
-                    let found = records.map(|record| Outcome::of(record, &mut packer));
+                    let found = records.map(|record| Outcome::of(record, &known, &mut packer));
                     // Nobody waits for it after a failure.
                     let _ = outcomes.send(found.collect());
                 }
@@ -93,6 +114,7 @@ impl Checkers {
         Self {
             jobs,
             threads,
+            known: Arc::clone(known),
             batch: Vec::new(),
             batch_bytes: 0,
             coming: VecDeque::new(),
@@ -103,7 +125,8 @@ impl Checkers {
     pub(super) fn push(&mut self, record: Record) -> Vec<Outcome> {
         if record.json.len() > MAX_BATCH_BYTES {
             let mut outcomes = self.finish();
-            outcomes.push(Outcome::of(record, &mut Packer::default()));
+            let outcome = Outcome::of(record, &self.known, &mut Packer::default());
+            outcomes.push(outcome);
             return outcomes;
         }
         self.batch_bytes += record.json.len();
@@ -169,7 +192,8 @@ mod tests {
             _ => format!("{{\"code\": \"P{number}\"}}"),
         };
         let records = 2_000;
-        let mut checkers = Checkers::start();
+        let known = Arc::default();
+        let mut checkers = Checkers::start(&known);
         let mut outcomes = Vec::new();
         for number in 0..records {
             outcomes.extend(checkers.push(Record::new(Place::file("a"), json(number))));
@@ -179,7 +203,7 @@ mod tests {
         assert_eq!(outcomes.len(), records);
         for (number, outcome) in outcomes.iter().enumerate() {
             let record = Record::new(Place::file("a"), json(number));
-            let expected = Outcome::of(record, &mut Packer::default());
+            let expected = Outcome::of(record, &known, &mut Packer::default());
             assert_eq!(outcome.code, Some(format!("P{number}")));
             assert!(outcome.written.is_none());
             assert_eq!(outcome.findings, expected.findings);

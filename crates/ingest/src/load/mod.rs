@@ -16,6 +16,7 @@ pub mod difference;
 mod directory;
 pub mod guard;
 pub mod json;
+mod known_records;
 pub mod plan;
 pub(crate) mod pointer;
 pub mod progress;
@@ -28,7 +29,9 @@ pub mod report;
 mod single_pass;
 mod spool;
 mod spooled;
+pub(crate) mod stored_texts;
 pub mod texts;
+mod waiting;
 mod whole_file;
 
 use std::fs::File;
@@ -235,7 +238,7 @@ pub fn load(
 ) -> anyhow::Result<Report> {
     let complete = settings.report.as_deref().map(CompleteReport::create);
     let report = Report::with_file(complete.transpose()?);
-    let mut reading = Reading::new(report, settings.on_error, progress);
+    let mut reading = Reading::new(report, settings.on_error, store, progress);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));

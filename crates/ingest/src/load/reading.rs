@@ -8,9 +8,11 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
+use vitrine_store::Store;
 
 use super::apply::{Mode, Retirement};
 use super::checking::{Checkers, Outcome};
+use super::known_records::{Asking, KnownRecords};
 use super::progress::Progress;
 use super::read::{self, Item, Record, Source, SourceRow, Table};
 use super::records::Records;
@@ -35,6 +37,7 @@ pub enum OnError {
 /// Results of reading so far.
 pub(super) struct Reading<'p> {
     pub(super) report: Report,
+    store: &'p dyn Store,
     progress: &'p dyn Progress,
     /// Codes in the inputs, with their first places: boxed, since the table has up to twice as many slots as there are codes.
     codes: HashMap<Box<str>, Box<Place>>,
@@ -45,19 +48,28 @@ pub(super) struct Reading<'p> {
     /// Codes of rejected records, with their places.
     rejected_codes: HashMap<String, Place>,
     spool: Spool,
+    known: Arc<KnownRecords>,
+    asking: Asking,
     checkers: Checkers,
     /// First error of the spool or of rejected records; returned when the input has ended.
     failure: Option<anyhow::Error>,
 }
 
 impl<'p> Reading<'p> {
-    pub(super) fn new(report: Report, on_error: OnError, progress: &'p dyn Progress) -> Self {
+    pub(super) fn new(
+        report: Report,
+        on_error: OnError,
+        store: &'p dyn Store,
+        progress: &'p dyn Progress,
+    ) -> Self {
+        let known = Arc::default();
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
             OnError::Skip { rejected } => (true, rejected),
         };
         Self {
             report,
+            store,
             progress,
             codes: HashMap::new(),
             skips,
@@ -65,7 +77,9 @@ impl<'p> Reading<'p> {
             tables: Vec::new(),
             rejected_codes: HashMap::new(),
             spool: Spool::new(),
-            checkers: Checkers::start(),
+            asking: Asking::new(),
+            checkers: Checkers::start(&known),
+            known,
             failure: None,
         }
     }
@@ -149,7 +163,10 @@ impl<'p> Reading<'p> {
         }
         match item {
             // Texts aren't nested.
-            Item::Record(record) => self.settle(Outcome::of(record, &mut Packer::default())),
+            Item::Record(record) => {
+                let outcome = Outcome::of(record, &self.known, &mut Packer::default());
+                self.settle(outcome);
+            }
             other => self.take(&place.file, other),
         }
     }
@@ -177,6 +194,10 @@ impl<'p> Reading<'p> {
 
     fn settle(&mut self, outcome: Outcome) {
         self.report.records += 1;
+        let asked = (self.asking).ask(self.report.records, self.store, &self.known);
+        if let Err(error) = asked {
+            self.fail(error);
+        }
         self.progress.checked();
         let Outcome {
             record,

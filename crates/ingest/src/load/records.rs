@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
 use vitrine_model::code::ProductCode;
-use vitrine_store::prepared::{DocumentForm, PreparedProduct};
+use vitrine_store::prepared::{DocumentForm, PreparedProduct, RecordDigest};
 
 use super::read::Table;
 use super::reading::duplicate;
 use super::rejected::{Original, RejectedFiles};
-use super::rendered::{RecordTexts, RenderedRecord};
+use super::rendered::{Packer, RecordTexts, RenderedRecord};
 use super::report::{Place, Report};
 use super::spool::{Entry, SpooledOriginal};
 use super::spooled::Spooled;
+use super::waiting::{KnownRecord, WaitingRecord};
 
 /// Maximum number of records that are put together.
 const MAX_FEW: usize = 256;
@@ -25,9 +26,60 @@ const MAX_FEW_BYTES: usize = 1 << 20;
 const READ_AHEAD: usize = 2;
 
 /// A record that is ready to be put.
-pub(super) struct ReadyRecord {
+pub(super) enum ReadyRecord {
+    /// Known to lead to a product that was live.
+    Known(KnownRecord),
+    Rendered(PreparedRecord),
+}
+
+/// A record whose product is ready to be put.
+pub(super) struct PreparedRecord {
     pub(super) product: PreparedProduct,
     pub(super) texts: RecordTexts,
+}
+
+impl PreparedRecord {
+    fn new(record: RenderedRecord, digest: Option<RecordDigest>) -> anyhow::Result<Self> {
+        let RenderedRecord { product, texts } = record;
+        let mut product = PreparedProduct::new(product)?;
+        product.set_record(digest);
+        Ok(Self { product, texts })
+    }
+}
+
+impl ReadyRecord {
+    pub(super) fn code(&self) -> &ProductCode {
+        match self {
+            Self::Known(known) => &known.code,
+            Self::Rendered(record) => record.product.code(),
+        }
+    }
+
+    /// Returns the digest by which the record is known next time.
+    pub(super) fn digest(&self) -> Option<RecordDigest> {
+        match self {
+            Self::Known(known) => Some(known.digest),
+            Self::Rendered(record) => record.product.record(),
+        }
+    }
+
+    /// Renders a known record after all.
+    pub(super) fn rendered(self) -> anyhow::Result<PreparedRecord> {
+        match self {
+            Self::Known(known) => {
+                let digest = Some(known.digest);
+                PreparedRecord::new(known.render(&mut Packer::default())?, digest)
+            }
+            Self::Rendered(record) => Ok(record),
+        }
+    }
+
+    fn len_bytes(&self) -> usize {
+        match self {
+            Self::Known(known) => known.json.len(),
+            Self::Rendered(record) => record.product.product().document.len(),
+        }
+    }
 }
 
 /// Form of documents in the store, and whether it pays to pack them beside the thread that writes: not if most products turn
@@ -95,7 +147,7 @@ impl Records {
             for batch in receiver {
                 let mut few = Vec::new();
                 for (record, original) in batch? {
-                    let code = record.product.code().as_str();
+                    let code = record.code().as_str();
                     let Some([first, other]) = kept.get(code) else {
                         few.push(record);
                         continue;
@@ -142,17 +194,22 @@ fn batch(
             break;
         };
         let record = record?;
-        bytes += record.0.product.product().document.len();
+        bytes += record.0.len_bytes();
         batch.push(record);
     }
     Ok(batch)
 }
 
 fn read_back(entry: Entry, packing: &Packing) -> anyhow::Result<ReadBack> {
-    let RenderedRecord { product, texts } = RenderedRecord::read(&entry.code, &entry.record)?;
-    let mut product = PreparedProduct::new(product)?;
-    if packing.is_wanted.load(Ordering::Relaxed) {
-        product.pack(packing.form)?;
-    }
-    Ok((ReadyRecord { product, texts }, entry.original))
+    let ready = match WaitingRecord::read(&entry.code, &entry.record)? {
+        WaitingRecord::Known(known) => ReadyRecord::Known(known),
+        WaitingRecord::Rendered(record, digest) => {
+            let mut record = PreparedRecord::new(record, digest)?;
+            if packing.is_wanted.load(Ordering::Relaxed) {
+                record.product.pack(packing.form)?;
+            }
+            ReadyRecord::Rendered(record)
+        }
+    };
+    Ok((ready, entry.original))
 }

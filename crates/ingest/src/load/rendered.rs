@@ -11,8 +11,8 @@ use vitrine_model::content::{
 use vitrine_model::geo::Country;
 use vitrine_store::record::{OwnText, StoredProduct};
 
-use super::apply::own_texts;
 use super::check::CheckedRecord;
+use super::stored_texts::own_texts;
 use crate::view;
 
 /// A rendered record.

@@ -9,7 +9,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 use vitrine_store::audit::{AuditContext, PublishedChange};
 use vitrine_store::overrides::StorePublication;
-use vitrine_store::prepared::{PreparedProduct, ProductDigest};
+use vitrine_store::prepared::{LiveDigests, PreparedProduct, RecordDigest};
 use vitrine_store::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
@@ -218,12 +218,15 @@ impl Publication for BasePublication<'_> {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
+    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
         self.fetch_bases(codes)?;
         let mut digests = self.inner.live_digests(codes)?;
         for (code, digest) in codes.iter().zip(&mut digests) {
             if let Some(base) = self.base(code)? {
-                *digest = Some(PreparedProduct::new(base)?.digest());
+                *digest = Some(LiveDigests {
+                    product: PreparedProduct::new(base)?.digest(),
+                    record: None,
+                });
             }
         }
         Ok(digests)
@@ -292,6 +295,18 @@ impl Publication for BasePublication<'_> {
             self.seen.insert(code.clone());
         }
         Ok(self.inner.keep(code)? || is_overridden)
+    }
+
+    fn keep_loaded(
+        &mut self,
+        code: &ProductCode,
+        record: RecordDigest,
+    ) -> Result<bool, StoreError> {
+        match self.overridden.contains(code) {
+            // The record leads to the base, not to what is live.
+            true => self.keep(code),
+            false => self.inner.keep_loaded(code, record),
+        }
     }
 
     fn live_before(&self) -> u64 {

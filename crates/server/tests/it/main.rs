@@ -89,6 +89,7 @@ mod load_fault_values;
 mod load_faults;
 mod load_formats;
 mod load_hazards;
+mod load_known;
 mod load_refusals;
 mod load_rejected_rows;
 mod load_reports;

@@ -8,6 +8,7 @@ use vitrine_model::revision::Revision;
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
 use crate::overrides::{BaseHint, base_of};
+use crate::prepared::{LiveDigests, ProductDigest, RecordDigest};
 use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
     PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
@@ -195,11 +196,17 @@ pub(super) fn products_of(
 pub(super) fn live_digests_of(
     session: &mut Session,
     codes: &[&str],
-) -> Result<Vec<(i64, [u8; 32], ProductCode)>, StoreError> {
-    let sql = "select id, digest, code from vitrine.product_version \
+) -> Result<Vec<(i64, LiveDigests, ProductCode)>, StoreError> {
+    let sql = "select id, digest, record_digest, code from vitrine.product_version \
                where code = any($1) and until_revision is null";
     let rows = session.rows(READING, sql, &[codes.to_vec().param()])?;
-    let read = |row: &Row| Ok((get(row, 0)?, bytes_32(get(row, 1)?)?, code(get(row, 2)?)?));
+    let read = |row: &Row| {
+        let digests = LiveDigests {
+            product: ProductDigest(bytes_32(get(row, 1)?)?),
+            record: get::<Option<&[u8]>>(row, 2)?.and_then(RecordDigest::stored),
+        };
+        Ok((get(row, 0)?, digests, code(get(row, 3)?)?))
+    };
     rows.iter().map(read).collect()
 }
 

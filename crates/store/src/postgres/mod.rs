@@ -3,10 +3,9 @@
 //! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors; `limits`: its timeouts
 //! - `schema`: recognising, creating and migrating the schema
 //! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
-//! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows
+//! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows; `record_digests`: records that products were loaded from
 //! - `overrides`: overrides, and the bases of products; `operators`: operators and their sessions; `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
-//! - `texts`: texts and their sources; `prune`: deleting old revisions' data
-//! - `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
+//! - `texts`: texts and their sources; `prune`: deleting old revisions' data; `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
 
 mod assortments;
 mod audit;
@@ -28,6 +27,7 @@ mod password;
 mod pending;
 mod prune;
 mod publish;
+mod record_digests;
 mod restore;
 mod schema;
 mod session;

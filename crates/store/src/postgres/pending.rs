@@ -70,6 +70,11 @@ impl Pending {
             Value::Bool(*is_orderable),
             countries.as_str().into(),
             categories.as_str().into(),
+            prepared
+                .record()
+                .as_ref()
+                .map(|digest| &digest.0[..])
+                .into(),
         ]);
         for OwnText {
             name,
@@ -153,7 +158,7 @@ impl Pending {
         if !self.versions.is_empty() {
             let sql = "copy vitrine.product_version (id, code, from_revision, digest, document, \
                        content_start, content_end, discount_multiplier, is_orderable, countries, \
-                       categories) from stdin (format binary)";
+                       categories, record_digest) from stdin (format binary)";
             session.copy_in(doing, sql, self.versions.take())?;
         }
         if !self.own_texts.is_empty() {

@@ -18,7 +18,7 @@ use super::texts::{self, NOTIFY};
 use super::{BEGIN, audit, history};
 use crate::audit::{AuditContext, PublishedChange, published_change};
 use crate::fail_point::FailPoint;
-use crate::prepared::{PreparedProduct, ProductDigest};
+use crate::prepared::{LiveDigests, PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
@@ -62,7 +62,7 @@ pub(super) struct PostgresPublication {
 /// A live product.
 struct Live {
     id: i64,
-    digest: ProductDigest,
+    digests: LiveDigests,
     /// None if only its digest was read.
     product: Option<StoredProduct>,
 }
@@ -75,11 +75,15 @@ enum Part {
 }
 
 impl Live {
-    fn new(id: i64, digest: [u8; 32], product: Option<StoredProduct>) -> Self {
+    /// Returns a live product; the digest of its record doesn't matter once it is read.
+    fn read(id: i64, digest: ProductDigest, product: StoredProduct) -> Self {
         Self {
             id,
-            digest: ProductDigest(digest),
-            product,
+            digests: LiveDigests {
+                product: digest,
+                record: None,
+            },
+            product: Some(product),
         }
     }
 }
@@ -143,11 +147,19 @@ impl PostgresPublication {
         let session = &mut self.session;
         let live: Vec<(ProductCode, Live)> = match part {
             Part::Digest => (history::live_digests_of(session, &texts)?.into_iter())
-                .map(|(id, digest, code)| (code, Live::new(id, digest, None)))
+                .map(|(id, digests, code)| {
+                    let live = Live {
+                        id,
+                        digests,
+                        product: None,
+                    };
+                    (code, live)
+                })
                 .collect(),
             Part::Product => (history::products_of(session, &texts, Moment::Live)?.into_iter())
                 .map(|(id, digest, product)| {
-                    (product.code.clone(), Live::new(id, digest, Some(product)))
+                    let digest = ProductDigest(digest);
+                    (product.code.clone(), Live::read(id, digest, product))
                 })
                 .collect(),
         };
@@ -191,12 +203,12 @@ impl Publication for PostgresPublication {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
+    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
         let mut digests = Vec::with_capacity(codes.len());
         for codes in codes.chunks(BATCH) {
             self.fetch(codes, Part::Digest)?;
             let live = codes.iter().map(|code| self.cache.get(*code));
-            digests.extend(live.map(|live| Some(live?.as_ref()?.digest)));
+            digests.extend(live.map(|live| Some(live?.as_ref()?.digests)));
         }
         Ok(digests)
     }
@@ -226,7 +238,7 @@ impl Publication for PostgresPublication {
         self.seen.insert(product.code().clone());
         let live = self
             .cached(product.code(), Part::Digest)?
-            .map(|live| (live.id, live.digest));
+            .map(|live| (live.id, live.digests.product));
         let change = match live {
             Some((_, live_digest)) if live_digest == product.digest() => {
                 self.counts.unchanged += 1;
@@ -248,11 +260,7 @@ impl Publication for PostgresPublication {
         let from = number(self.number);
         self.pending.put(id, from, &product);
         let (code, digest) = (product.code().clone(), product.digest());
-        let live = Live {
-            id,
-            digest,
-            product: Some(product.into_product()),
-        };
+        let live = Live::read(id, digest, product.into_product());
         self.cache.insert(code, Some(live));
         FailPoint::PublishProductPut.pass()?;
         if self.pending.is_full() {

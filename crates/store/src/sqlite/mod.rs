@@ -3,7 +3,7 @@
 //!
 //! - `open`: creating, recognising and migrating the file; `pack`: packing what earlier releases stored
 //! - `catalog`: reading the live catalog
-//! - `publish`: writing a revision
+//! - `publish`: writing a revision, with `live_versions`; `record_digests`: records that products were loaded from
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
 //! - `overrides`: overrides, and the bases of products; `prune`: deleting old revisions' data
 //! - `operators`: operators of the console, and their sessions
@@ -26,6 +26,7 @@ mod history;
 mod holder;
 mod key_days;
 mod keys;
+mod live_versions;
 mod open;
 mod operators;
 mod overrides;
@@ -33,6 +34,7 @@ mod pack;
 mod partial;
 mod prune;
 mod publish;
+mod record_digests;
 mod texts;
 mod wal;
 mod webhooks;

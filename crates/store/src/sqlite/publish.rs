@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, params};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
+use super::live_versions::{LiveVersion, SeenVersions};
 use super::{audit, committed, during, history, texts};
 use crate::audit::{AuditContext, PublishedChange, published_change};
 use crate::fail_point::FailPoint;
-use crate::prepared::{DocumentForm, PreparedProduct, ProductDigest};
+use crate::prepared::{DocumentForm, LiveDigests, PreparedProduct, RecordDigest};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote,
@@ -21,33 +22,6 @@ use crate::values::{self, random_id};
 use crate::{Publication, StoreError};
 
 pub(super) const PUBLISHING: &str = "publishing";
-
-/// The live version of a product.
-#[derive(Clone, Copy)]
-struct LiveVersion {
-    id: i64,
-    digest: ProductDigest,
-}
-
-/// Ids of the live versions that were put or kept as they are; the others are retired. A bit each, since ids are dense.
-#[derive(Default)]
-struct SeenVersions(HashMap<i64, u64>);
-
-impl SeenVersions {
-    fn place(id: i64) -> (i64, u64) {
-        (id >> 6, 1 << (id & 63))
-    }
-
-    fn add(&mut self, id: i64) {
-        let (word, bit) = Self::place(id);
-        *self.0.entry(word).or_default() |= bit;
-    }
-
-    fn contains(&self, id: i64) -> bool {
-        let (word, bit) = Self::place(id);
-        self.0.get(&word).is_some_and(|bits| bits & bit != 0)
-    }
-}
 
 /// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
 pub(super) struct SqlitePublication {
@@ -60,7 +34,7 @@ pub(super) struct SqlitePublication {
     seen: SeenVersions,
     /// True if the base of a product changed: that makes a revision, too.
     pub(super) has_bases: bool,
-    /// True if there are results of fetching or changes of overrides to commit, even if no product changed.
+    /// True if there are results of fetching, changes of overrides or digests of records to commit, even if no product changed.
     pub(super) has_others: bool,
 }
 
@@ -119,37 +93,12 @@ impl SqlitePublication {
         committed(outcome, FailPoint::PublishCommitted, PUBLISHING)
     }
 
-    fn one<T>(
-        &self,
-        sql: &str,
-        values: impl rusqlite::Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, StoreError> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_row(values, read).optional())
-            .map_err(during(PUBLISHING))
-    }
-
     /// Returns the live version of a product.
     fn live_version(&mut self, code: &ProductCode) -> Result<Option<LiveVersion>, StoreError> {
         match self.known.remove(code) {
             Some(known) => Ok(known),
-            None => self.find_live_version(code),
+            None => LiveVersion::find(&self.connection, code),
         }
-    }
-
-    fn find_live_version(&self, code: &ProductCode) -> Result<Option<LiveVersion>, StoreError> {
-        let found = self.one(
-            "select id, digest from product_version where code = ? and until_revision is null",
-            [code.as_str()],
-            |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)),
-        )?;
-        Ok(found.map(|(id, digest)| LiveVersion {
-            id,
-            // A damaged one equals no other, so the product is written anew.
-            digest: ProductDigest(digest.try_into().unwrap_or_default()),
-        }))
     }
 
     /// Ends the version of this id. Fails if this publish began it.
@@ -184,6 +133,22 @@ impl SqlitePublication {
         Ok(others)
     }
 
+    /// Notes the record that leads to a live version.
+    fn note_record(
+        &mut self,
+        live: LiveVersion,
+        record: Option<RecordDigest>,
+    ) -> Result<(), StoreError> {
+        if record.is_some() && record != live.digests.record {
+            self.execute(
+                "update product_version set record_digest = ? where id = ?",
+                (record.map(|digest| digest.0), live.id),
+            )?;
+            self.has_others = true;
+        }
+        Ok(())
+    }
+
     fn insert(&self, prepared: &PreparedProduct) -> Result<(), StoreError> {
         let [countries, categories] = prepared.lists();
         let StoredProduct {
@@ -198,8 +163,8 @@ impl SqlitePublication {
         } = prepared.product();
         self.execute(
             "insert into product_version (code, from_revision, digest, content_start, \
-             content_end, discount_multiplier, is_orderable, countries, categories) \
-             values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             content_end, discount_multiplier, is_orderable, countries, categories, record_digest) \
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 code.as_str(),
                 self.number,
@@ -210,6 +175,7 @@ impl SqlitePublication {
                 is_orderable,
                 countries,
                 categories,
+                prepared.record().map(|digest| digest.0),
             ],
         )?;
         let id = self.connection.last_insert_rowid();
@@ -248,12 +214,12 @@ impl Publication for SqlitePublication {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
+    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
         self.known.clear();
         let mut digests = Vec::with_capacity(codes.len());
         for code in codes {
-            let live = self.find_live_version(code)?;
-            digests.push(live.map(|live| live.digest));
+            let live = LiveVersion::find(&self.connection, code)?;
+            digests.push(live.map(|live| live.digests));
             self.known.insert((*code).clone(), live);
         }
         Ok(digests)
@@ -281,7 +247,8 @@ impl Publication for SqlitePublication {
 
     fn put_prepared(&mut self, mut product: PreparedProduct) -> Result<PutOutcome, StoreError> {
         let change = match self.live_version(product.code())? {
-            Some(live) if live.digest == product.digest() => {
+            Some(live) if live.digests.product == product.digest() => {
+                self.note_record(live, product.record())?;
                 self.seen.add(live.id);
                 self.counts.unchanged += 1;
                 return Ok(PutOutcome::Unchanged);
@@ -320,6 +287,18 @@ impl Publication for SqlitePublication {
         self.seen.add(live.id);
         self.counts.unchanged += 1;
         Ok(true)
+    }
+
+    fn keep_loaded(
+        &mut self,
+        code: &ProductCode,
+        record: RecordDigest,
+    ) -> Result<bool, StoreError> {
+        if let Some(live) = self.live_version(code)? {
+            self.note_record(live, Some(record))?;
+            self.known.insert(code.clone(), Some(live));
+        }
+        self.keep(code)
     }
 
     fn live_before(&self) -> u64 {

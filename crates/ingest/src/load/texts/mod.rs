@@ -23,6 +23,7 @@ use vitrine_store::{Publication, Store};
 use super::apply::{self, Intent};
 use super::plan::Plan;
 use super::report::Report;
+use super::stored_texts;
 use crate::{overrides, view};
 
 pub use files::TextFiles;
@@ -139,7 +140,7 @@ impl<'t> Overlay<'t> {
             };
             let markdown = read.map_err(changed)?;
             self.digest.update(&markdown);
-            let digest = apply::put_text(publication, &markdown, &mut self.kept)?;
+            let digest = stored_texts::put_text(publication, &markdown, &mut self.kept)?;
             let text = content.texts.get_mut(name);
             let source = text.address().cloned();
             *text = Text::Own { digest, source };
@@ -179,7 +180,7 @@ impl<'t> Overlay<'t> {
         if self.is_refused {
             return Ok(());
         }
-        let mut content = apply::stored_content(&live)?;
+        let mut content = stored_texts::stored_content(&live)?;
         self.put(code, publication, &mut content)?;
         put_content(publication, &live, &content, plan)
     }
@@ -214,7 +215,7 @@ pub fn put_content(
         let document = view::with_content(&live.document, range.clone(), content)?;
         next.document = document.json;
         next.content = document.content;
-        next.own_texts = apply::own_texts(content);
+        next.own_texts = stored_texts::own_texts(content);
     }
     plan.compare(Some(live), &next);
     publication.put(&next)?;

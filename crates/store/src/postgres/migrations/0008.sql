@@ -17,3 +17,6 @@ create table if not exists vitrine.operator_session (
     used_at     bigint not null
 );
 create index if not exists session_operator on vitrine.operator_session (operator, created_at);
+
+-- Of the record that led to the version, as it was loaded; null if there was none.
+alter table vitrine.product_version add column if not exists record_digest bytea;

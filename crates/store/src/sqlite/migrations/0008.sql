@@ -12,11 +12,12 @@ create table version_8 (
     discount_multiplier  text not null, -- exactly as loaded
     is_orderable         integer not null,
     countries            text not null, -- JSON array
-    categories           text not null  -- JSON array
+    categories           text not null, -- JSON array
+    record_digest        blob           -- of the record that led to the version, as it was loaded; null if there was none
 ) strict;
 insert into version_8
     select id, code, from_revision, until_revision, digest, content_start, content_end,
-        discount_multiplier, is_orderable, countries, categories
+        discount_multiplier, is_orderable, countries, categories, null
     from product_version;
 
 -- The canonical JSON of each version; texts held here are named `texts/DIGEST.md`.

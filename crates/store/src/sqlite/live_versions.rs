@@ -1,0 +1,65 @@
+//! Live versions, as a publish sees them.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension};
+use vitrine_model::code::ProductCode;
+
+use super::during;
+use super::publish::PUBLISHING;
+use crate::StoreError;
+use crate::prepared::{LiveDigests, ProductDigest, RecordDigest};
+
+/// The live version of a product.
+#[derive(Clone, Copy)]
+pub(super) struct LiveVersion {
+    pub(super) id: i64,
+    pub(super) digests: LiveDigests,
+}
+
+impl LiveVersion {
+    /// Reads the live version of a product.
+    pub(super) fn find(
+        connection: &Connection,
+        code: &ProductCode,
+    ) -> Result<Option<Self>, StoreError> {
+        let sql = "select id, digest, record_digest from product_version \
+                   where code = ? and until_revision is null";
+        let read = |row: &rusqlite::Row<'_>| {
+            let product: Vec<u8> = row.get(1)?;
+            let record: Option<Vec<u8>> = row.get(2)?;
+            Ok(Self {
+                id: row.get(0)?,
+                digests: LiveDigests {
+                    // A damaged one equals no other, so the product is written anew.
+                    product: ProductDigest(product.try_into().unwrap_or_default()),
+                    record: record.and_then(|digest| RecordDigest::stored(&digest)),
+                },
+            })
+        };
+        connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row([code.as_str()], read).optional())
+            .map_err(during(PUBLISHING))
+    }
+}
+
+/// Ids of the live versions that were put or kept as they are; the others are retired. A bit each, since ids are dense.
+#[derive(Default)]
+pub(super) struct SeenVersions(HashMap<i64, u64>);
+
+impl SeenVersions {
+    fn place(id: i64) -> (i64, u64) {
+        (id >> 6, 1 << (id & 63))
+    }
+
+    pub(super) fn add(&mut self, id: i64) {
+        let (word, bit) = Self::place(id);
+        *self.0.entry(word).or_default() |= bit;
+    }
+
+    pub(super) fn contains(&self, id: i64) -> bool {
+        let (word, bit) = Self::place(id);
+        self.0.get(&word).is_some_and(|bits| bits & bit != 0)
+    }
+}
