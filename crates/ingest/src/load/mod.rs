@@ -14,6 +14,7 @@ pub mod check;
 mod checking;
 pub mod difference;
 mod directory;
+mod first_places;
 pub mod guard;
 pub mod json;
 mod known_records;

@@ -12,6 +12,7 @@ use vitrine_store::Store;
 
 use super::apply::{Mode, Retirement};
 use super::checking::{Checkers, Outcome};
+use super::first_places::FirstPlaces;
 use super::known_records::{Asking, KnownRecords};
 use super::progress::Progress;
 use super::read::{self, Item, Record, Source, SourceRow, Table};
@@ -39,8 +40,8 @@ pub(super) struct Reading<'p> {
     pub(super) report: Report,
     store: &'p dyn Store,
     progress: &'p dyn Progress,
-    /// Codes in the inputs, with their first places: boxed, since the table has up to twice as many slots as there are codes.
-    codes: HashMap<Box<str>, Box<Place>>,
+    /// Codes in the inputs.
+    codes: FirstPlaces,
     skips: bool,
     rejected: Option<RejectedFiles>,
     /// Tables of the rows in the spool.
@@ -71,7 +72,7 @@ impl<'p> Reading<'p> {
             report,
             store,
             progress,
-            codes: HashMap::new(),
+            codes: FirstPlaces::default(),
             skips,
             rejected: path.map(RejectedFiles::new),
             tables: Vec::new(),
@@ -256,15 +257,9 @@ impl<'p> Reading<'p> {
     }
 
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
-        match self.codes.get(code) {
-            Some(first) => {
-                let place = record.place_of("/code");
-                findings.push(duplicate(&place, code, first));
-            }
-            None => {
-                self.codes
-                    .insert(code.into(), Box::new(record.place.clone()));
-            }
+        if let Some(first) = self.codes.add(code, &record.place) {
+            let place = record.place_of("/code");
+            findings.push(duplicate(&place, code, &first));
         }
     }
 
@@ -300,7 +295,7 @@ impl<'p> Reading<'p> {
         texts: Option<&TextFiles>,
     ) {
         for Retirement { code, place } in retirements {
-            let loaded = self.codes.get(code.as_str()).map(ToString::to_string);
+            let loaded = self.codes.get(code.as_str()).map(|first| first.to_string());
             let loaded =
                 loaded.or_else(|| texts?.first(code).map(|path| path.display().to_string()));
             if let Some(loaded) = loaded {
@@ -320,7 +315,7 @@ impl<'p> Reading<'p> {
         let texts = TextFiles::scan(directory, &mut self.report)?;
         let codes = texts
             .codes()
-            .filter(|code| !self.codes.contains_key(code.as_str()));
+            .filter(|code| !self.codes.contains(code.as_str()));
         // In a merge, it may be live.
         for code in codes.filter(|_| *mode == Mode::Replace) {
             let expected = "the code of a product that is loaded";
@@ -342,8 +337,8 @@ impl<'p> Reading<'p> {
             return Ok((self.report, None));
         }
         let kept = self.rejected_codes.into_iter().map(|(code, place)| {
-            let first = self.codes.remove(code.as_str());
-            let first = first.map_or_else(|| place.clone(), |first| *first);
+            let first = self.codes.get(code.as_str());
+            let first = first.unwrap_or_else(|| place.clone());
             (code, [first, place])
         });
         let kept: HashMap<_, _> = kept.collect();

@@ -1,0 +1,111 @@
+//! Codes in the inputs, with the first place of each. They are what a load holds in memory of each record, so they are small.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::report::Place;
+
+/// Absent number of a place.
+const NONE: u32 = u32::MAX;
+
+/// Place of a record, without the name of its input.
+#[derive(Clone, Copy)]
+struct PackedPlace {
+    /// Index of the input.
+    file: u32,
+    /// Line, index and row.
+    numbers: [u32; 3],
+}
+
+/// Codes with their first places.
+#[derive(Default)]
+pub(super) struct FirstPlaces {
+    files: Vec<Arc<str>>,
+    places: HashMap<Box<str>, PackedPlace>,
+}
+
+impl FirstPlaces {
+    /// Adds a code. Returns the first place if it's there already, and keeps that.
+    pub(super) fn add(&mut self, code: &str, place: &Place) -> Option<Place> {
+        if let Some(first) = self.get(code) {
+            return Some(first);
+        }
+        let Place {
+            file,
+            line,
+            index,
+            row,
+            // Records have none.
+            column: _,
+        } = place;
+        if self.files.last() != Some(file) {
+            self.files.push(Arc::clone(file));
+        }
+        let number = |number: &Option<u64>| {
+            let number = number.and_then(|number| u32::try_from(number).ok());
+            number.unwrap_or(NONE)
+        };
+        let packed = PackedPlace {
+            file: u32::try_from(self.files.len() - 1).unwrap_or(NONE),
+            numbers: [line, index, row].map(number),
+        };
+        self.places.insert(code.into(), packed);
+        None
+    }
+
+    pub(super) fn get(&self, code: &str) -> Option<Place> {
+        self.places.get(code).map(|packed| self.unpacked(*packed))
+    }
+
+    pub(super) fn contains(&self, code: &str) -> bool {
+        self.places.contains_key(code)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn unpacked(&self, packed: PackedPlace) -> Place {
+        let file = self.files.get(packed.file as usize);
+        let [line, index, row] = packed
+            .numbers
+            .map(|number| (number != NONE).then_some(u64::from(number)));
+        Place {
+            file: file.cloned().unwrap_or_default(),
+            line,
+            index,
+            row,
+            column: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_places_of_several_inputs_come_back() {
+        let mut places = FirstPlaces::default();
+        let all = [
+            ("a", None, None),
+            ("a", Some(7), None),
+            ("b", Some(1), Some(0)),
+            ("a", None, Some(9)),
+        ];
+        for (number, (file, line, index)) in all.into_iter().enumerate() {
+            let place = Place {
+                line,
+                index,
+                row: line,
+                ..Place::file(file)
+            };
+            let code = format!("CODE-{number}");
+            assert_eq!(places.add(&code, &place), None);
+            assert_eq!(places.add(&code, &Place::file("c")), Some(place.clone()));
+            assert_eq!(places.get(&code), Some(place));
+        }
+        assert_eq!((places.len(), places.get("CODE-9")), (4, None));
+        assert!(places.contains("CODE-0"));
+    }
+}
