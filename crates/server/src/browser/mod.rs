@@ -10,7 +10,7 @@
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product
 //! - `index`, `block`, `card`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
 //!   all products, sorted; `paging`: pages; `table`: rows
-//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `webhooks`, `audit`: pages; `past`: history of a product; `differences`: between revisions
+//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `webhooks`, `audit`: pages; `past`: history of a product; `differences`: between revisions; `calendar`: a month of overrides
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
 //! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
 //! - `times`: times for people; `answer`: responses
@@ -21,6 +21,7 @@ mod answer;
 mod assortments;
 mod audit;
 mod block;
+mod calendar;
 mod card;
 mod catalog;
 mod changes;
@@ -305,7 +306,7 @@ impl Browser {
             Route::Revisions => revisions::list(self, query),
             Route::Comparison => revisions::compare(self, query),
             Route::Revision(number) => revisions::one(self, number, query),
-            Route::Overrides => query::nothing(query).and_then(|()| overrides::page(self)),
+            Route::Overrides => overrides::page(self, query),
             Route::Audit => audit::page(self, query),
             Route::Keys => query::nothing(query).and_then(|()| keys::page(self)),
             Route::Endpoints => query::nothing(query).and_then(|()| webhooks::list(self)),
