@@ -180,19 +180,27 @@ impl Draft {
         Outcome::Page(answer::html(status, &page))
     }
 
-    /// Reads the form; `Err` is the answer to one that can't be judged.
-    fn read(&self) -> Result<(Rules, Vec<Allowance>), Answer> {
+    fn read(&self) -> Result<(Rules, Vec<Allowance>), Unreadable> {
         let rules = assortments::parse(&self.rules, format_of_text(&self.rules));
-        let rules = rules.map_err(|faults| Answer::Faults(FaultList::of(&self.rules, faults)))?;
+        let rules = rules.map_err(Unreadable::Rules)?;
         if let Err(invalid) = check_name(&self.name) {
-            return Err(wrong(&format!("Name: expected {}.", invalid.expected)));
+            let why = format!("Name: expected {}.", invalid.expected);
+            return Err(Unreadable::Field(why));
         }
         let allowances = self.allow.split([' ', ',']).filter(|word| !word.is_empty());
         let allowances: Result<_, String> = allowances.map(str::parse).collect();
-        let allowances =
-            allowances.map_err(|why| wrong(&format!("Raised limit of the guard: {why}.")))?;
+        let allowances = allowances
+            .map_err(|why| Unreadable::Field(format!("Raised limit of the guard: {why}.")))?;
         Ok((rules, allowances))
     }
+}
+
+/// Reason why a form can't be judged.
+enum Unreadable {
+    /// Faults of the rules.
+    Rules(Vec<Fault>),
+    /// Fault of another field, in a sentence.
+    Field(String),
 }
 
 fn split(text: &str) -> Vec<String> {
@@ -244,7 +252,13 @@ pub(super) fn run(context: &Context<'_>) -> Outcome {
     };
     let (rules, allowances) = match draft.read() {
         Ok(read) => read,
-        Err(answer) => return draft.page(context, found(StatusCode::BAD_REQUEST), answer),
+        Err(unreadable) => {
+            let answer = match unreadable {
+                Unreadable::Rules(faults) => Answer::Faults(FaultList::of(&draft.rules, faults)),
+                Unreadable::Field(why) => wrong(&why),
+            };
+            return draft.page(context, found(StatusCode::BAD_REQUEST), answer);
+        }
     };
     let edit = Edit {
         name: &draft.name,
