@@ -16,6 +16,7 @@
 //! - [`web`]: assets and headers shared by all pages
 //! - [`webhooks`]: deliveries to webhook endpoints
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
+//! - `assortments`: edits of assortments
 //! - `error_chain`: error with its causes, for logs
 //! - `keys`: changes of API keys
 //! - `log_output`: log queues that never block
@@ -24,6 +25,7 @@
 
 pub mod admin;
 pub mod app;
+mod assortments;
 pub mod browser;
 pub mod cli;
 pub mod docs;

@@ -175,9 +175,12 @@ pub enum StoreError {
     },
     /// Keys use the assortment.
     #[error(
-        "the assortment {name} is used by {keys} keys ({}{}); nothing was changed, give them another one (`vitrine keys assign`) or revoke them first",
+        "the assortment {name} is used by {keys} {} ({}{}); nothing was changed, give {} another one (`vitrine keys assign`) or revoke {} first",
+        if *keys == 1 { "key" } else { "keys" },
         prefixes.join(", "),
-        if *keys > prefixes.len() { ", …" } else { "" }
+        if *keys > prefixes.len() { ", …" } else { "" },
+        if *keys == 1 { "it" } else { "them" },
+        if *keys == 1 { "it" } else { "them" }
     )]
     AssortmentInUse {
         /// Name of the assortment.

@@ -28,7 +28,7 @@ const MAX_NAME_BYTES: usize = 200;
 pub enum Role {
     /// Sees all pages.
     Viewer,
-    /// Changes products, too.
+    /// Changes products and assortments, too.
     Editor,
     /// Changes keys, webhooks and the live revision, too.
     Owner,
@@ -220,12 +220,32 @@ pub trait OperatorStore: Send + Sync {
     /// If the store can't be read.
     fn operator(&self, name: &OperatorName) -> Result<Option<Operator>, StoreError>;
 
+    /// Changes the operator of a name to what `decide` returns of it as it is, ends its sessions, and writes to the audit log; if
+    /// nothing differs, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be written.
+    fn change_operator(
+        &self,
+        name: &OperatorName,
+        context: &AuditContext,
+        decide: &mut dyn FnMut(Option<&Operator>) -> Option<Operator>,
+    ) -> Result<(), StoreError>;
+
     /// Adds an operator. Returns false, having changed nothing, if there is one of this name.
     ///
     /// # Errors
     ///
     /// If the store can't be written.
-    fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError>;
+    fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError> {
+        let mut is_new = false;
+        self.change_operator(&new.name, context, &mut |before| {
+            is_new = before.is_none();
+            Some(before.unwrap_or(new).clone())
+        })?;
+        Ok(is_new)
+    }
 
     /// Changes an operator, and ends its sessions. Returns it as it is then; `None` if there is none.
     ///
@@ -237,7 +257,14 @@ pub trait OperatorStore: Send + Sync {
         name: &OperatorName,
         change: &OperatorChange,
         context: &AuditContext,
-    ) -> Result<Option<Operator>, StoreError>;
+    ) -> Result<Option<Operator>, StoreError> {
+        let mut after = None;
+        self.change_operator(name, context, &mut |before| {
+            after = before.map(|before| change.applied_to(before));
+            after.clone()
+        })?;
+        Ok(after)
+    }
 
     /// Removes an operator, and ends its sessions. Returns whether there was one.
     ///
@@ -248,7 +275,14 @@ pub trait OperatorStore: Send + Sync {
         &self,
         name: &OperatorName,
         context: &AuditContext,
-    ) -> Result<bool, StoreError>;
+    ) -> Result<bool, StoreError> {
+        let mut was_there = false;
+        self.change_operator(name, context, &mut |before| {
+            was_there = before.is_some();
+            None
+        })?;
+        Ok(was_there)
+    }
 
     /// Returns the session of a token; `None` if there is none, or it was ended.
     ///

@@ -1,8 +1,9 @@
 //! Rules of assortments as operators write them: JSON, or TOML of the same shape (docs/contract/assortments.md#rules).
 //!
 //! [`parse`] finds all faults at once, each with its place. [`to_json`] writes rules in one form, which is read as the same
-//! rules. [`warnings`] and [`excesses`] compare rules with a snapshot's products.
+//! rules. [`warnings`] and [`excesses`] compare rules with a snapshot's products. [`lines`] finds the lines of faults.
 
+mod lines;
 mod read;
 mod remarks;
 mod suggest;
@@ -13,6 +14,7 @@ mod tests;
 
 use std::fmt;
 
+pub use lines::lines;
 pub use read::parse;
 pub use remarks::{excesses, warnings};
 pub use write::to_json;

@@ -10,7 +10,7 @@ use vitrine_model::snapshot::{
     BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
 };
 
-use super::{Fault, Format, MAX_BYTES, MAX_FAULTS, excesses, parse, to_json, warnings};
+use super::{Fault, Format, MAX_BYTES, MAX_FAULTS, excesses, lines, parse, to_json, warnings};
 
 const JSON: &str = r#"{
     "discounts": [{"codes": ["AMZ-GB"], "set": "0.0125"}, {"share": 0.80, "currencies": ["SEK"]}, {"share": "1.5"}],
@@ -347,4 +347,33 @@ fn discounts_above_one_are_told_with_their_products() {
         told(r#"{"discounts": [{"share": "3"}]}"#),
         ["discounts[0].share: the discount of `A` and 3 more would be above 1"]
     );
+}
+
+#[test]
+fn faults_have_lines_in_both_formats() {
+    let json = "{\n\"allow\": [\n  {\"countries\": [\"SE\",\n    \"XX\"]},\n  {\"codez\": []}],\n\"discounts\": [{\n  \"share\": \"2000\"}]\n}";
+    let toml = "[[allow]]\ncountries = [\"SE\",\n  \"XX\"]\n\n[[allow]]\ncodez = []\n\n[[discounts]]\nshare = \"2000\"\n";
+    let places = [
+        "allow[0].countries[1]",
+        "allow[1].codez",
+        "discounts[0].share",
+    ];
+    for (text, format, expected) in [
+        (json, Format::Json, [4, 5, 7]),
+        (toml, Format::Toml, [3, 6, 9]),
+    ] {
+        let faults = parse(text, format).expect_err("faulty rules");
+        let found: Vec<&str> = faults.iter().map(|fault| &*fault.place).collect();
+        assert_eq!(found, places, "{format:?}");
+        let expected = expected.map(Some);
+        assert_eq!(lines(text, format, &faults), expected, "{format:?}");
+    }
+    for (text, format, line) in [
+        ("{\n\"allow\": [\n}", Format::Json, Some(3)),
+        ("allow = []\ndeny = [", Format::Toml, Some(2)),
+        ("[]", Format::Json, None),
+    ] {
+        let faults = parse(text, format).expect_err("no rules");
+        assert_eq!(lines(text, format, &faults)[0], line, "{text}");
+    }
 }

@@ -21,9 +21,6 @@ use crate::panic_point::PanicPoint;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Maximum length of a form, in bytes: the codes of some ten thousand products.
-const MAX_FORM_BYTES: usize = 256 << 10;
-
 /// Maximum time for a form to arrive.
 const FORM_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -37,20 +34,13 @@ pub(super) async fn answer<B: Body<Error: Into<BoxError>>>(
     PanicPoint::AdminPage.pass();
     let (head, body) = request.into_parts();
     let path = head.uri.path();
-    let is_taken = match head.method {
-        Method::GET | Method::HEAD => Browser::owns(path),
-        Method::POST => Browser::takes_forms(path),
-        _ => false,
-    };
-    if !is_taken {
-        return plain_answer(app, &head.method, path);
-    }
-    let form = match head.method {
-        Method::POST => match form(&head.headers, body).await {
+    let form = match (&head.method, Browser::max_form_bytes(path)) {
+        (&Method::GET | &Method::HEAD, _) if Browser::owns(path) => String::new(),
+        (&Method::POST, Some(max_bytes)) => match form(&head.headers, body, max_bytes).await {
             Ok(form) => form,
             Err((status, words)) => return page(status, PLAIN, words),
         },
-        _ => String::new(),
+        _ => return plain_answer(app, &head.method, path),
     };
     let host = head.headers.get(HOST);
     browser
@@ -68,10 +58,11 @@ pub(super) async fn answer<B: Body<Error: Into<BoxError>>>(
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reads a form.
+/// Reads a form of at most so many bytes.
 async fn form<B: Body<Error: Into<BoxError>>>(
     headers: &HeaderMap,
     body: B,
+    max_bytes: usize,
 ) -> Result<String, (StatusCode, &'static str)> {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -86,7 +77,7 @@ async fn form<B: Body<Error: Into<BoxError>>>(
         let words = "only forms can be sent: application/x-www-form-urlencoded\n";
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
     }
-    let read = Limited::new(body, MAX_FORM_BYTES).collect();
+    let read = Limited::new(body, max_bytes).collect();
     let Ok(read) = tokio::time::timeout(FORM_TIMEOUT, read).await else {
         return Err((StatusCode::REQUEST_TIMEOUT, "the form took too long\n"));
     };

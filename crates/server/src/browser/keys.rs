@@ -131,12 +131,7 @@ fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp, usage: Usage) 
     KeyView {
         prefix: key.prefix.clone(),
         label: key.label.clone(),
-        status: match key.status(now) {
-            KeyStatus::Active => ("Active", ""),
-            KeyStatus::Rotated => ("Rotated", "caution"),
-            KeyStatus::Expired => ("Expired", "bad"),
-            KeyStatus::Revoked => ("Revoked", "bad"),
-        },
+        status: status_badge(key.status(now)),
         kind: match key.kind {
             KeyKind::Live => "Live",
             KeyKind::Test => "Test",
@@ -154,6 +149,16 @@ fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp, usage: Usage) 
         revoked: key.revoked_at,
         last_used: key.last_used_at.as_ref().map(minute),
         usage,
+    }
+}
+
+/// Returns the word for a status, and the class of its badge; active keys have none.
+pub(super) fn status_badge(status: KeyStatus) -> (&'static str, &'static str) {
+    match status {
+        KeyStatus::Active => ("Active", ""),
+        KeyStatus::Rotated => ("Rotated", "caution"),
+        KeyStatus::Expired => ("Expired", "bad"),
+        KeyStatus::Revoked => ("Revoked", "bad"),
     }
 }
 

@@ -7,10 +7,10 @@
 //! - [`sign_in`]: who asks; [`acts`]: what operators may do
 //! - `hosts`: allowed host names, against DNS rebinding
 //! - `query`: query of the products; `group`: groups of filter values; `column`: columns of the table, and sorting
-//! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product
+//! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product; `assortment_pages`: their pages
 //! - `index`, `block`, `card`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
 //!   all products, sorted; `paging`: pages; `table`: rows
-//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `webhooks`, `audit`: pages; `past`: history of a product; `differences`: between revisions
+//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `webhooks`, `audit`: pages; `past`: history of a product; `differences`: between revisions; `calendar`: a month of overrides
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
 //! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
 //! - `times`: times for people; `answer`: responses
@@ -18,9 +18,11 @@
 pub mod acts;
 mod amounts;
 mod answer;
+mod assortment_pages;
 mod assortments;
 mod audit;
 mod block;
+mod calendar;
 mod card;
 mod catalog;
 mod changes;
@@ -55,6 +57,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode};
+use vitrine_model::assortment::check_name;
 use vitrine_model::code::ProductCode;
 use vitrine_store::Store;
 
@@ -173,6 +176,8 @@ enum Route {
     Revision(u64),
     Comparison,
     Overrides,
+    Assortments,
+    Assortment(String),
     Audit,
     Keys,
     Endpoints,
@@ -215,6 +220,7 @@ impl Browser {
                 "catalog"
                     | "revisions"
                     | "overrides"
+                    | "assortments"
                     | "keys"
                     | "webhooks"
                     | "audit"
@@ -226,10 +232,11 @@ impl Browser {
             )
     }
 
-    /// Returns true if forms are sent to a path.
+    /// Returns the maximum length of a form that is sent to a path, in bytes; `None` if none is.
     #[must_use]
-    pub fn takes_forms(path: &str) -> bool {
-        path == SIGN_IN || acts::find(path).is_some()
+    pub fn max_form_bytes(path: &str) -> Option<usize> {
+        let act = acts::find(path).map(Act::max_form_bytes);
+        act.or_else(|| (path == SIGN_IN).then_some(acts::MAX_FORM_BYTES))
     }
 
     /// Answers a request.
@@ -305,7 +312,9 @@ impl Browser {
             Route::Revisions => revisions::list(self, query),
             Route::Comparison => revisions::compare(self, query),
             Route::Revision(number) => revisions::one(self, number, query),
-            Route::Overrides => query::nothing(query).and_then(|()| overrides::page(self)),
+            Route::Overrides => overrides::page(self, query),
+            Route::Assortments => assortment_pages::list(self, query),
+            Route::Assortment(name) => assortment_pages::one(self, &name, query),
             Route::Audit => audit::page(self, query),
             Route::Keys => query::nothing(query).and_then(|()| keys::page(self)),
             Route::Endpoints => query::nothing(query).and_then(|()| webhooks::list(self)),
@@ -348,6 +357,10 @@ fn route(path: &str) -> Option<Route> {
         ["revisions", "compare"] => Some(Route::Comparison),
         ["revisions", number] => number.parse().ok().map(Route::Revision),
         ["overrides"] => Some(Route::Overrides),
+        ["assortments"] => Some(Route::Assortments),
+        ["assortments", name] if check_name(name).is_ok() => {
+            Some(Route::Assortment((*name).to_owned()))
+        }
         ["audit"] => Some(Route::Audit),
         ["keys"] => Some(Route::Keys),
         ["webhooks"] => Some(Route::Endpoints),
@@ -369,6 +382,7 @@ mod tests {
             "/catalog/A/image",
             "/revisions/1",
             "/overrides",
+            "/assortments/nordic",
             "/audit",
             "/keys",
             "/webhooks/wh_1",

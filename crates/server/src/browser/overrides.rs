@@ -1,4 +1,4 @@
-//! Page of overrides: what begins and ends soon by day, those that hold now, those to come, and those that ended.
+//! Page of overrides: a month of what begins and ends, what is to come by day, those that hold now, those to come, and those that ended.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,30 @@ use vitrine_store::overrides::{OverrideStatus, StoredOverride};
 
 use super::Browser;
 use super::answer::{self, ASSETS, Problem, Shown};
+use super::calendar::{self, Month};
 use super::times::{date, day_heading, minute, span};
 
 /// Maximum number of ended overrides that are shown.
 const MAX_ENDED: usize = 50;
+
+/// Days of a week, short and long.
+const WEEKDAYS: [(&str, &str); 7] = [
+    ("Mon", "Monday"),
+    ("Tue", "Tuesday"),
+    ("Wed", "Wednesday"),
+    ("Thu", "Thursday"),
+    ("Fri", "Friday"),
+    ("Sat", "Saturday"),
+    ("Sun", "Sunday"),
+];
 
 #[derive(Template)]
 #[template(path = "browser/overrides.html")]
 struct OverridesPage {
     assets: &'static str,
     here: &'static str,
+    /// None if there are no overrides.
+    month: Option<Month>,
     days: Vec<DayView>,
     groups: [GroupView; 3],
     /// Number of ended ones that aren't shown.
@@ -70,7 +84,9 @@ struct OverrideView {
 }
 
 /// Renders the page of overrides.
-pub(super) fn page(browser: &Browser) -> Shown {
+pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
+    let now = Timestamp::now();
+    let first = calendar::wanted(query, now)?;
     let read = browser.store.overrides();
     let all = read.map_err(|error| Problem::store_away(&error))?;
     let of = |status: OverrideStatus| {
@@ -92,7 +108,7 @@ pub(super) fn page(browser: &Browser) -> Shown {
         overrides: all.into_iter().map(view).collect(),
     };
     let mut days: BTreeMap<Date, Vec<InstantView>> = BTreeMap::new();
-    for instant in instants(&all, Timestamp::now()) {
+    for instant in instants(&all, now) {
         days.entry(date(instant.at)).or_default().push(instant);
     }
     let day = |(day, instants): (Date, Vec<InstantView>)| DayView {
@@ -102,6 +118,7 @@ pub(super) fn page(browser: &Browser) -> Shown {
     let page = OverridesPage {
         assets: ASSETS,
         here: "overrides",
+        month: (!all.is_empty()).then(|| Month::of(&all, first, now)),
         days: days.into_iter().map(day).collect(),
         groups: [
             group("active", "Active", active),
@@ -136,7 +153,7 @@ pub(super) fn instants(all: &[StoredOverride], now: Timestamp) -> Vec<InstantVie
 }
 
 /// Returns what an override does, its products, and its values.
-fn in_words(one: &StoredOverride) -> (&'static str, String, String) {
+pub(super) fn in_words(one: &StoredOverride) -> (&'static str, String, String) {
     match Override::parse(one.clone()) {
         Ok(read) => {
             let action = match read.definition.kind {

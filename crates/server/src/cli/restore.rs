@@ -11,10 +11,10 @@ use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
 use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, StoreError};
 
-use super::assortments::stored_rules;
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::{Outcome, StoreArgs, output, print};
+use crate::assortments::stored_rules;
 use crate::error_chain::ErrorChain;
 
 const EXAMPLES: &str = "\

@@ -24,7 +24,7 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All assets.
-pub const ASSETS: [Asset; 7] = [
+pub const ASSETS: [Asset; 8] = [
     Asset {
         name: "base.css",
         content_type: CSS,
@@ -54,6 +54,11 @@ pub const ASSETS: [Asset; 7] = [
         name: "console.css",
         content_type: CSS,
         bytes: include_bytes!("../../assets/console.css"),
+    },
+    Asset {
+        name: "console.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../../assets/console.js"),
     },
     Asset {
         name: "icon.svg",

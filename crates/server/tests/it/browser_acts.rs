@@ -43,7 +43,12 @@ pub fn perform(console: &Console, session: &Session, path: &str, fields: &[(&str
         assert_eq!(kept, escaped(value), "{path}: {name}");
     }
     let once = hidden(&shown, "once").expect("a name of the confirmation");
-    let confirmed = [fields, &[("confirm", "yes"), ("once", &once)]].concat();
+    let mut confirmed = [fields, &[("confirm", "yes"), ("once", &once)]].concat();
+    // The version of an assortment that was looked at.
+    let base = hidden(&shown, "base").unwrap_or_default();
+    if !fields.iter().any(|(name, _)| *name == "base") {
+        confirmed.push(("base", &base));
+    }
     let done = console.post_form(path, session, &confirmed);
     // The page is loaded again.
     let again = console.post_form(path, session, &confirmed);

@@ -20,10 +20,7 @@ fn without_operators_pages_are_shown_and_nothing_is_done() {
         assert!(!shown.contains("form_token"), "{page}");
         assert_eq!(reply.header("set-cookie"), None);
     }
-    assert_eq!(
-        console.get("/sign-in", &[]).header("location"),
-        Some("/catalog")
-    );
+    assert_eq!(console.get("/sign-in", &[]).header("location"), Some("/"));
     for act in ACTS {
         assert_eq!(console.get(act.path, &[]).status, 403, "{act:?}");
         assert_eq!(console.post(act.path, &[], "a=b").status, 403, "{act:?}");
@@ -53,6 +50,8 @@ fn with_operators_pages_ask_for_a_sign_in() {
     let reply = console.sign_in_with("ines", PASSWORD, "/catalog?q=a%20b");
     assert_eq!(reply.status, 303, "{}", text(&reply.body));
     assert_eq!(reply.header("location"), Some("/catalog?q=a%20b"));
+    let unasked = console.sign_in_with("ines", PASSWORD, "");
+    assert_eq!(unasked.header("location"), Some("/"));
     let cookie = reply.header("set-cookie").expect("a cookie");
     for part in ["Path=/", "HttpOnly", "SameSite=Strict"] {
         assert!(cookie.contains(part), "{cookie}");

@@ -10,8 +10,8 @@ use crate::StoreError;
 use crate::audit::{AuditContext, operator_change};
 use crate::fail_point::FailPoint;
 use crate::operators::{
-    MAX_SESSIONS, NewSession, Operator, OperatorChange, OperatorName, OperatorRow, OperatorStore,
-    Session, TokenHash,
+    MAX_SESSIONS, NewSession, Operator, OperatorName, OperatorRow, OperatorStore, Session,
+    TokenHash,
 };
 use crate::values::from_millis;
 
@@ -23,36 +23,6 @@ const SESSIONS: &str = "writing the sessions";
 const COLUMNS: &str = "o.name, o.role, o.password, o.stamp, o.created_at, o.digest";
 
 impl PostgresStore {
-    /// Changes the operator of a name: `decide` returns what it is then.
-    fn change_operator(
-        &self,
-        name: &OperatorName,
-        context: &AuditContext,
-        decide: impl FnOnce(Option<&Operator>) -> Option<Operator>,
-    ) -> Result<(), StoreError> {
-        self.writer()?.transaction(WRITING, BEGIN, |session| {
-            lock::take(session, Lock::Keys, self.lock_wait)?;
-            let before = row_of(session, name)?;
-            let before = before.map(OperatorRow::unverified).transpose()?;
-            let after = decide(before.as_ref());
-            if before == after {
-                return Ok(());
-            }
-            for sql in [
-                "delete from vitrine.operator where name = $1",
-                "delete from vitrine.operator_session where operator = $1",
-            ] {
-                session.execute(WRITING, sql, &[name.as_str().param()])?;
-            }
-            if let Some(operator) = &after {
-                put(session, operator)?;
-            }
-            FailPoint::OperatorsWritten.pass()?;
-            let change = operator_change(before.as_ref(), after.as_ref());
-            audit::write(session, context, vec![change])
-        })
-    }
-
     /// Runs a write of sessions. Other writers hold their rows for moments only.
     fn on_sessions(
         &self,
@@ -82,40 +52,33 @@ impl OperatorStore for PostgresStore {
         self.quick(|session| one(session, name))
     }
 
-    fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError> {
-        let mut is_new = false;
-        self.change_operator(&new.name, context, |before| {
-            is_new = before.is_none();
-            Some(before.unwrap_or(new).clone())
-        })?;
-        Ok(is_new)
-    }
-
-    fn set_operator(
-        &self,
-        name: &OperatorName,
-        change: &OperatorChange,
-        context: &AuditContext,
-    ) -> Result<Option<Operator>, StoreError> {
-        let mut after = None;
-        self.change_operator(name, context, |before| {
-            after = before.map(|before| change.applied_to(before));
-            after.clone()
-        })?;
-        Ok(after)
-    }
-
-    fn remove_operator(
+    fn change_operator(
         &self,
         name: &OperatorName,
         context: &AuditContext,
-    ) -> Result<bool, StoreError> {
-        let mut was_there = false;
-        self.change_operator(name, context, |before| {
-            was_there = before.is_some();
-            None
-        })?;
-        Ok(was_there)
+        decide: &mut dyn FnMut(Option<&Operator>) -> Option<Operator>,
+    ) -> Result<(), StoreError> {
+        self.writer()?.transaction(WRITING, BEGIN, |session| {
+            lock::take(session, Lock::Keys, self.lock_wait)?;
+            let before = row_of(session, name)?;
+            let before = before.map(OperatorRow::unverified).transpose()?;
+            let after = decide(before.as_ref());
+            if before == after {
+                return Ok(());
+            }
+            for sql in [
+                "delete from vitrine.operator where name = $1",
+                "delete from vitrine.operator_session where operator = $1",
+            ] {
+                session.execute(WRITING, sql, &[name.as_str().param()])?;
+            }
+            if let Some(operator) = &after {
+                put(session, operator)?;
+            }
+            FailPoint::OperatorsWritten.pass()?;
+            let change = operator_change(before.as_ref(), after.as_ref());
+            audit::write(session, context, vec![change])
+        })
     }
 
     fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError> {

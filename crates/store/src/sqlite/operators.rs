@@ -10,8 +10,8 @@ use crate::StoreError;
 use crate::audit::{AuditContext, operator_change};
 use crate::fail_point::FailPoint;
 use crate::operators::{
-    MAX_SESSIONS, NewSession, Operator, OperatorChange, OperatorName, OperatorRow, OperatorStore,
-    Session, TokenHash,
+    MAX_SESSIONS, NewSession, Operator, OperatorName, OperatorRow, OperatorStore, Session,
+    TokenHash,
 };
 use crate::values::from_millis;
 
@@ -26,45 +26,6 @@ const SESSION_WAIT: Duration = Duration::from_secs(5);
 const COLUMNS: &str = "o.name, o.role, o.password, o.stamp, o.created_at, o.digest";
 
 impl SqliteStore {
-    /// Changes the operator of a name: `decide` returns what it is then.
-    fn change_operator(
-        &self,
-        name: &OperatorName,
-        context: &AuditContext,
-        decide: impl FnOnce(Option<&Operator>) -> Option<Operator>,
-    ) -> Result<(), StoreError> {
-        let connection = &mut self.quick()?.connection;
-        let change = || {
-            let transaction = connection
-                .transaction_with_behavior(TransactionBehavior::Immediate)
-                .map_err(during(WRITING))?;
-            let before = row_of(&transaction, name)?;
-            let before = before.map(OperatorRow::unverified).transpose()?;
-            let after = decide(before.as_ref());
-            if before == after {
-                return Ok(());
-            }
-            match &after {
-                Some(operator) => put(&transaction, operator),
-                None => transaction
-                    .execute("delete from operator where name = ?", [name.as_str()])
-                    .map(drop),
-            }
-            .map_err(during(WRITING))?;
-            transaction
-                .execute(
-                    "delete from operator_session where operator = ?",
-                    [name.as_str()],
-                )
-                .map_err(during(WRITING))?;
-            FailPoint::OperatorsWritten.pass()?;
-            let change = operator_change(before.as_ref(), after.as_ref());
-            audit::write(&transaction, context, vec![change])?;
-            committed(transaction.commit(), FailPoint::OperatorsCommitted, WRITING)
-        };
-        self.with_lock_holder(change())
-    }
-
     /// Runs a write of sessions in a transaction, on a connection of its own.
     fn on_sessions(
         &self,
@@ -105,40 +66,42 @@ impl OperatorStore for SqliteStore {
         one(&self.quick()?.connection, name)
     }
 
-    fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError> {
-        let mut is_new = false;
-        self.change_operator(&new.name, context, |before| {
-            is_new = before.is_none();
-            Some(before.unwrap_or(new).clone())
-        })?;
-        Ok(is_new)
-    }
-
-    fn set_operator(
-        &self,
-        name: &OperatorName,
-        change: &OperatorChange,
-        context: &AuditContext,
-    ) -> Result<Option<Operator>, StoreError> {
-        let mut after = None;
-        self.change_operator(name, context, |before| {
-            after = before.map(|before| change.applied_to(before));
-            after.clone()
-        })?;
-        Ok(after)
-    }
-
-    fn remove_operator(
+    fn change_operator(
         &self,
         name: &OperatorName,
         context: &AuditContext,
-    ) -> Result<bool, StoreError> {
-        let mut was_there = false;
-        self.change_operator(name, context, |before| {
-            was_there = before.is_some();
-            None
-        })?;
-        Ok(was_there)
+        decide: &mut dyn FnMut(Option<&Operator>) -> Option<Operator>,
+    ) -> Result<(), StoreError> {
+        let connection = &mut self.quick()?.connection;
+        let mut change = || {
+            let transaction = connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)
+                .map_err(during(WRITING))?;
+            let before = row_of(&transaction, name)?;
+            let before = before.map(OperatorRow::unverified).transpose()?;
+            let after = decide(before.as_ref());
+            if before == after {
+                return Ok(());
+            }
+            match &after {
+                Some(operator) => put(&transaction, operator),
+                None => transaction
+                    .execute("delete from operator where name = ?", [name.as_str()])
+                    .map(drop),
+            }
+            .map_err(during(WRITING))?;
+            transaction
+                .execute(
+                    "delete from operator_session where operator = ?",
+                    [name.as_str()],
+                )
+                .map_err(during(WRITING))?;
+            FailPoint::OperatorsWritten.pass()?;
+            let change = operator_change(before.as_ref(), after.as_ref());
+            audit::write(&transaction, context, vec![change])?;
+            committed(transaction.commit(), FailPoint::OperatorsCommitted, WRITING)
+        };
+        self.with_lock_holder(change())
     }
 
     fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError> {

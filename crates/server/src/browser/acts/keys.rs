@@ -8,8 +8,12 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::Store;
 use vitrine_store::audit::AuditAction;
 
-use super::page::{ActPage, Field, FieldKind, Told};
+use super::form::Form;
+use super::page::{ActPage, Field, FieldKind, NextForm, Told};
+use super::visible::difference;
 use super::{Context, Outcome};
+use crate::assortments::live_version;
+use crate::browser::assortments::names;
 use crate::browser::times::minute;
 use crate::keys::{self, Changes, Rotated, change, described, new_key};
 use crate::times::{after, parse_moment, to_second};
@@ -30,6 +34,9 @@ fn values(context: &Context<'_>) -> Vec<Field> {
     let mut versions = vec![(String::new(), "the default one".to_owned())];
     versions.extend(served);
     let words = ("API version", "Of responses to requests that name none.");
+    let known = context.browser.app.live.keys();
+    let assortments = names(known.assortments()).into_iter().map(str::to_owned);
+    let assortments: Vec<String> = assortments.collect();
     vec![
         field(
             context,
@@ -44,8 +51,9 @@ fn values(context: &Context<'_>) -> Vec<Field> {
             "quota",
             ("Quota", "REQUESTS/SECONDS, such as 600/60. Empty: none."),
         ),
-        field(
+        Field::new(
             context,
+            FieldKind::Suggested(assortments),
             "assortment",
             ("Assortment", "That the key sees. Empty: the whole catalog."),
         ),
@@ -177,10 +185,9 @@ fn created(context: &Context<'_>) -> anyhow::Result<Told> {
 }
 
 fn require_assortment(store: &dyn Store, name: &str) -> anyhow::Result<()> {
-    let live = store.read_assortments(&[])?;
-    match live.names.iter().any(|(known, _)| known == name) {
-        true => Ok(()),
-        false => bail!("there is no assortment `{name}`"),
+    match live_version(store, name)? {
+        Some(_) => Ok(()),
+        None => bail!("there is no assortment `{}`", name.replace('`', "'")),
     }
 }
 
@@ -200,19 +207,27 @@ fn set_page(context: &Context<'_>) -> ActPage {
 
 /// Shows the form with the values that the key has now.
 pub(super) fn show_set(context: &Context<'_>) -> Outcome {
-    let Ok(record) = known(context) else {
-        return set_page(context).into();
-    };
+    match known(context) {
+        // A form that was filled in, and is changed, has a label.
+        Ok(record) if !context.form.has("label") => {
+            let form = Form::of(fields_of(record));
+            set_page(&Context { form, ..*context }).into()
+        }
+        _ => set_page(context).into(),
+    }
+}
+
+/// Returns the fields of the form that has the values of a key.
+fn fields_of(record: KeyRecord) -> Vec<(&'static str, String)> {
     let text = |value: Option<String>| value.unwrap_or_default();
-    let form = super::form::Form::of(vec![
+    vec![
         ("key", record.prefix),
         ("label", record.label),
         ("expires", text(record.expires_at.map(|at| at.to_string()))),
         ("quota", text(record.quota.map(|quota| quota.to_string()))),
         ("assortment", text(record.assortment)),
         ("api_version", text(record.api_version)),
-    ]);
-    set_page(&Context { form, ..*context }).into()
+    ]
 }
 
 pub(super) fn set(context: &Context<'_>) -> Outcome {
@@ -228,16 +243,26 @@ fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
     };
     if !context.form.is_confirmed() {
         let after = changes.applied_to(&record);
-        return Ok(Told {
-            lines: vec![described(&record, &after)],
-            ..Told::default()
-        });
+        if let Some(name) = &after.assortment {
+            require_assortment(context.store, name)?;
+        }
+        let mut told = difference(context, &record, &after)?;
+        told.lines.insert(0, described(&record, &after));
+        return Ok(told);
     }
     let audit = context.audit(AuditAction::SetKey);
     let now = to_second(context.now);
     let (before, after) = change(context.store, &record.prefix, &changes, now, &audit)?;
+    let words = described(&before, &after);
+    let former = fields_of(before);
+    let undo = (former != fields_of(after)).then_some(NextForm {
+        path: "/acts/set-key",
+        label: "Undo: give it its former values",
+        fields: former,
+    });
     Ok(Told {
-        lines: vec![described(&before, &after)],
+        lines: vec![words],
+        next: undo,
         links: all_keys(),
         ..Told::default()
     })

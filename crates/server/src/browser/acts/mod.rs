@@ -3,37 +3,49 @@
 //!
 //! [`ACTS`] has all acts, with the least role of each: requests are routed by it, and tests go through it.
 //!
-//! - `form`: fields of a form; `page`: the page of an act
+//! - `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before
 //! - `overrides`: overrides of products; `selection`: the products that a form selects
-//! - `keys`, `webhooks`, `rollback`: acts of owners
+//! - `rules`: the editor of an assortment; `assortments`: other acts on them; `edits`: how both are judged and written
+//! - `keys`, `webhooks`, `rollback`: acts of owners; `visible`: what a key gains and loses
 //! - `index`: the page of all acts
 
+mod assortments;
+mod confirmed;
+mod edits;
+mod failure;
 pub(super) mod form;
 pub(super) mod index;
 mod keys;
 mod overrides;
 mod page;
 mod rollback;
+mod rules;
 mod selection;
+mod visible;
 mod webhooks;
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::Timestamp;
-use vitrine_ingest::escape::single_line;
+use vitrine_store::Store;
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::operators::Role;
-use vitrine_store::{Store, StoreError};
 
+pub(super) use self::confirmed::Confirmed;
+use self::failure::failure;
 use self::form::Form;
 use self::page::ActPage;
 use super::answer::{Problem, Shown};
 use super::sign_in::pages::Sessions;
 use super::sign_in::{Viewer, forbidden};
 use super::{Browser, PageRequest};
-use crate::error_chain::ErrorChain;
+
+/// Maximum length of a form, in bytes: the codes of some ten thousand products.
+pub(super) const MAX_FORM_BYTES: usize = 256 << 10;
+
+/// Maximum length of a form with rules, in bytes. Forms are read before it is known who sends them; longer rules need a command.
+const MAX_RULES_FORM_BYTES: usize = 2 << 20;
 
 /// An act, or the page of one.
 pub struct Act {
@@ -161,6 +173,34 @@ pub const ACTS: &[Act] = &[
         overrides::end,
     ),
     act(
+        rules::PATH,
+        Role::Editor,
+        "Create or edit an assortment",
+        rules::show,
+        rules::run,
+    ),
+    act(
+        assortments::ROLL_BACK,
+        Role::Editor,
+        "Roll back an assortment",
+        assortments::show_roll_back,
+        assortments::roll_back,
+    ),
+    act(
+        assortments::REMOVE,
+        Role::Editor,
+        "Remove an assortment",
+        assortments::show_remove,
+        assortments::remove,
+    ),
+    act(
+        "/acts/accept-assortments",
+        Role::Owner,
+        "Accept assortments that were put back",
+        assortments::show_accept,
+        assortments::accept,
+    ),
+    act(
         "/acts/create-key",
         Role::Owner,
         "Create a key",
@@ -231,6 +271,14 @@ pub(super) fn find(path: &str) -> Option<&'static Act> {
 }
 
 impl Act {
+    /// Returns the maximum length of its form, in bytes.
+    pub(super) fn max_form_bytes(&self) -> usize {
+        match self.path {
+            rules::PATH => MAX_RULES_FORM_BYTES,
+            _ => MAX_FORM_BYTES,
+        }
+    }
+
     /// Answers a request for it. Blocks.
     pub(super) fn answer(
         &self,
@@ -298,65 +346,6 @@ impl Act {
 fn sign_out(context: &Context<'_>, sessions: Sessions) -> Outcome {
     let sign_in = &context.browser.sign_in;
     Outcome::Page(sign_in.end(context.request, context.viewer, sessions))
-}
-
-/// Returns what the operator is told of a failure. `command` does the same on a machine that may write to the store.
-fn failure(error: &anyhow::Error, command: &str) -> (StatusCode, String) {
-    let cause = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<StoreError>());
-    match cause {
-        Some(StoreError::Refused { .. } | StoreError::ReadOnly { .. }) => {
-            tracing::warn!(error = %ErrorChain(error.as_ref()), "the role of the database may not do what an operator asked for");
-            let why = format!(
-                "This server's role in the database may not do that; nothing was changed. Run `{command}` with a role that may, or grant it: see docs/operations/browser.md."
-            );
-            (StatusCode::FORBIDDEN, why)
-        }
-        Some(StoreError::Busy { .. }) => {
-            let why = format!("{error:#}");
-            (
-                StatusCode::SERVICE_UNAVAILABLE,
-                single_line(&why).into_owned(),
-            )
-        }
-        Some(
-            StoreError::Database { .. }
-            | StoreError::Damaged(_)
-            | StoreError::Disk { .. }
-            | StoreError::Unreachable { .. },
-        ) => {
-            tracing::error!(error = %ErrorChain(error.as_ref()), "an act of an operator failed");
-            let why = "The store failed; nothing was changed. See the server's log for the cause.";
-            (StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
-        }
-        Some(_) | None => {
-            let why = format!("{error:#}");
-            (StatusCode::BAD_REQUEST, single_line(&why).into_owned())
-        }
-    }
-}
-
-/// Maximum number of confirmations that are remembered.
-const MAX_CONFIRMED: usize = 1_000;
-
-/// Confirmations that were sent to this server: a page that is loaded again mustn't make a second key.
-#[derive(Default)]
-pub(super) struct Confirmed(Mutex<VecDeque<String>>);
-
-impl Confirmed {
-    /// Returns false if the confirmation was sent before.
-    fn is_new(&self, once: &str) -> bool {
-        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sent.iter().any(|known| known == once) {
-            return false;
-        }
-        if sent.len() == MAX_CONFIRMED {
-            sent.pop_front();
-        }
-        sent.push_back(once.to_owned());
-        true
-    }
 }
 
 /// The store that acts write to: a handle of its own, so that what follows the store never waits for an act.

@@ -9,7 +9,7 @@ use vitrine_ingest::overrides::disabling::disabling;
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, Override, crossed_amounts};
 use vitrine_model::product::State;
 
-use super::page::{ActPage, Field, FieldKind, Told, Undo};
+use super::page::{ActPage, Field, FieldKind, NextForm, Told};
 use super::{Context, Outcome, selection};
 use crate::browser::times::minute;
 use crate::times::instant::parse_instant;
@@ -134,7 +134,7 @@ impl Make {
             (false, _) => page.refused(told),
             (true, Intent::DryRun) => page.planned(told),
             (true, Intent::Apply) => page.done(Told {
-                undo: changed.made.as_ref().map(|made| Undo {
+                next: changed.made.as_ref().map(|made| NextForm {
                     path: "/acts/end-override",
                     label: "Undo: end the override",
                     fields: vec![("number", made.number.to_string())],

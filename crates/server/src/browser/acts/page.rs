@@ -19,6 +19,10 @@ pub(super) enum FieldKind {
     Tick,
     /// One of these values, each with its label.
     Choice(Vec<(String, String)>),
+    /// A line of text, for which these are suggested.
+    Suggested(Vec<String>),
+    /// A value that the page carries along.
+    Hidden,
 }
 
 /// A field of a form.
@@ -57,6 +61,17 @@ impl Field {
         Self::new(context, FieldKind::Line, "note", words)
     }
 
+    /// Returns a field with a value that the page carries along.
+    pub(super) fn hidden(name: &'static str, value: String) -> Self {
+        Self {
+            name,
+            label: "",
+            help: "",
+            kind: FieldKind::Hidden,
+            value,
+        }
+    }
+
     /// Returns the field with a value if it has none.
     pub(super) fn or(self, value: &str) -> Self {
         match self.value.is_empty() {
@@ -72,8 +87,19 @@ impl Field {
         self.kind == FieldKind::Area
     }
 
+    fn is_hidden(&self) -> bool {
+        self.kind == FieldKind::Hidden
+    }
+
     fn is_tick(&self) -> bool {
         self.kind == FieldKind::Tick
+    }
+
+    fn suggestions(&self) -> Option<&[String]> {
+        match &self.kind {
+            FieldKind::Suggested(suggestions) => Some(suggestions),
+            _ => None,
+        }
     }
 
     fn choices(&self) -> Option<&[(String, String)]> {
@@ -84,9 +110,9 @@ impl Field {
     }
 }
 
-/// A form that takes back what was done.
+/// A form that leads on: it takes back what was done, or plans what was refused with a raised limit.
 #[derive(Debug, Clone)]
-pub(super) struct Undo {
+pub(super) struct NextForm {
     pub(super) path: &'static str,
     pub(super) label: &'static str,
     pub(super) fields: Vec<(&'static str, String)>,
@@ -103,7 +129,7 @@ pub(super) struct Told {
     pub(super) listing: Option<String>,
     /// A secret that is shown only now.
     pub(super) secret: Option<String>,
-    pub(super) undo: Option<Undo>,
+    pub(super) next: Option<NextForm>,
     /// Pages to look at next: path and words.
     pub(super) links: Vec<(String, &'static str)>,
 }

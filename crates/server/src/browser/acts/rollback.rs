@@ -3,7 +3,7 @@
 use vitrine_ingest::overrides::rollback::{self, Group, RollbackPlan, RolledBack};
 use vitrine_model::code::ProductCode;
 
-use super::page::{ActPage, Field, FieldKind, Told, Undo};
+use super::page::{ActPage, Field, FieldKind, NextForm, Told};
 use super::{Context, Outcome};
 
 const COMMAND: &str = "vitrine rollback";
@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context<'_>) -> Outcome {
                 lines: vec![format!(
                     "Revision {new} is live, with the products of revision {number}: {counts}."
                 )],
-                undo: before.map(|before| Undo {
+                next: before.map(|before| NextForm {
                     path: "/acts/roll-back",
                     label: "Undo: roll back to the revision before",
                     fields: vec![("revision", before.revision.number.to_string())],

@@ -5,7 +5,7 @@ use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::webhooks::{Endpoint, EndpointChange};
 
-use super::page::{ActPage, Field, FieldKind, Told};
+use super::page::{ActPage, Field, FieldKind, NextForm, Told};
 use super::{Context, Outcome};
 use crate::webhooks::position_of_revision;
 
@@ -18,6 +18,8 @@ struct OnEndpoint {
     command: &'static str,
     /// Words for what will be done, and for what was done.
     words: (&'static str, &'static str),
+    /// Path of the act that takes it back, and the label of its button.
+    undo: Option<(&'static str, &'static str)>,
 }
 
 const TEST: OnEndpoint = OnEndpoint {
@@ -29,6 +31,7 @@ const TEST: OnEndpoint = OnEndpoint {
         "A test event will be sent to",
         "A test event was asked for:",
     ),
+    undo: None,
 };
 
 const PAUSE: OnEndpoint = OnEndpoint {
@@ -37,6 +40,7 @@ const PAUSE: OnEndpoint = OnEndpoint {
     action: AuditAction::PauseWebhook,
     command: "vitrine webhooks pause",
     words: ("This will be paused:", "Paused:"),
+    undo: Some(("/acts/enable-webhook", "Undo: enable it")),
 };
 
 const ENABLE: OnEndpoint = OnEndpoint {
@@ -45,6 +49,7 @@ const ENABLE: OnEndpoint = OnEndpoint {
     action: AuditAction::EnableWebhook,
     command: "vitrine webhooks enable",
     words: ("This will be enabled:", "Enabled:"),
+    undo: Some(("/acts/pause-webhook", "Undo: pause it")),
 };
 
 const REPLAY: OnEndpoint = OnEndpoint {
@@ -56,6 +61,7 @@ const REPLAY: OnEndpoint = OnEndpoint {
         "All changes since the revision will be sent again to",
         "Sent again, from that revision on:",
     ),
+    undo: None,
 };
 
 pub(super) fn show_test(context: &Context<'_>) -> Outcome {
@@ -168,6 +174,14 @@ impl OnEndpoint {
         };
         Ok(Told {
             lines: vec![format!("{words} {id}, {url}")],
+            next: self
+                .undo
+                .filter(|_| context.form.is_confirmed())
+                .map(|(path, label)| NextForm {
+                    path,
+                    label,
+                    fields: vec![("endpoint", id.clone())],
+                }),
             links: vec![(format!("/webhooks/{id}"), "The endpoint")],
             ..Told::default()
         })

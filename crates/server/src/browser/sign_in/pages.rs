@@ -25,7 +25,7 @@ use crate::password;
 const HASH_WAIT: Duration = Duration::from_secs(5);
 
 /// Page that is shown after the sign-in by default.
-const HOME: &str = "/catalog";
+const HOME: &str = "/";
 
 #[derive(Template)]
 #[template(path = "sign_in/page.html")]

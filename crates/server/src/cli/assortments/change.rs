@@ -1,78 +1,31 @@
-//! Changes that an edit of an assortment makes for the clients of its keys, and the guard of edits.
+//! What is printed of an edit of an assortment: the changes that it makes for the clients of its keys, and the guard's refusal.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vitrine_ingest::assortments::{Fault, excesses, warnings};
-use vitrine_ingest::load::guard::{Allowance, Exceeded, exceeded_by_edit};
+use vitrine_ingest::load::guard::Exceeded;
 use vitrine_ingest::load::plan::{Listing, write_products};
-use vitrine_model::assortment::{Assortment, Diff, Rules, diff};
-use vitrine_model::changes::StateId;
+use vitrine_model::assortment::Diff;
 use vitrine_model::code::ProductCode;
 use vitrine_model::money::Discount;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::Store;
 
+use crate::assortments::Change;
 use crate::cli::output;
 use crate::live::read_snapshot;
 
 /// Maximum number of warnings that are printed.
 const MAX_WARNINGS: usize = 20;
 
-/// Change that an edit makes, on the live catalog.
-pub(super) struct Change<'s> {
-    diff: Diff<'s>,
-    /// Number of products that are shown afterwards.
-    shown_after: usize,
-    /// Names in the rules that no product has, with their places.
-    warnings: Vec<Fault>,
-}
-
 /// Reads the live catalog; an empty one if nothing was published yet.
 pub(super) fn live_catalog(store: &dyn Store) -> anyhow::Result<Arc<Snapshot>> {
     Ok(Arc::new(read_snapshot(store)?.unwrap_or_default()))
 }
 
-impl<'s> Change<'s> {
-    /// Compares rules with those before, on a catalog. An assortment that is new, or was removed, showed nothing.
-    ///
-    /// # Errors
-    ///
-    /// If shares would be above 1 for products that are shown.
-    pub(super) fn of(
-        snapshot: &'s Arc<Snapshot>,
-        before: Option<Rules>,
-        after: &Rules,
-    ) -> Result<Self, Vec<Fault>> {
-        let view =
-            |rules: Rules| Assortment::new(String::new(), StateId::default(), rules).view(snapshot);
-        let nothing = || Rules {
-            allow: Some(Vec::new()),
-            ..Rules::default()
-        };
-        let before = view(before.unwrap_or_else(nothing));
-        let after_view = view(after.clone());
-        let excesses = excesses(&after_view, snapshot);
-        if !excesses.is_empty() {
-            return Err(excesses);
-        }
-        Ok(Self {
-            diff: diff(snapshot, Some(&before), Some(&after_view)),
-            shown_after: after_view.count(snapshot),
-            warnings: warnings(after, snapshot),
-        })
-    }
-
-    /// Returns the limit of the guard that the edit exceeds.
-    pub(super) fn exceeded(&self, allowances: &[Allowance]) -> Option<Exceeded> {
-        let Diff {
-            shown_before, lost, ..
-        } = &self.diff;
-        exceeded_by_edit(lost, *shown_before as u64, allowances)
-    }
-
+impl Change<'_> {
     /// Prints the warnings to standard error.
     pub(super) fn print_warnings(&self) -> std::io::Result<()> {
         let mut err = output::stderr();

@@ -4,18 +4,22 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::json;
-use vitrine_ingest::assortments::{self, Fault, Format, MAX_BYTES};
+use vitrine_ingest::assortments::{self, Fault, MAX_BYTES};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_model::assortment::{Rules, check_name};
-use vitrine_store::assortment::{AssortmentVersion, NewAssortment};
+use vitrine_store::assortment::AssortmentVersion;
 use vitrine_store::{IfMissing, Store};
 
-use super::change::{Change, live_catalog, refusal};
-use super::{format_of, rules_at, to_json, unknown};
+use super::change::{live_catalog, refusal};
+use super::{format_of, to_json};
+use crate::assortments::{
+    Change, live_version, new_version, removal, rollback_note, rules_at, stored_rules, unknown,
+    without_mark,
+};
 use crate::cli::load::operator;
 use crate::cli::{
     Outcome, OutputArgs, PlanArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
@@ -146,7 +150,7 @@ impl Rollback {
         let stored = rules_at(&*store, name, Some(self.version))?;
         let rules = stored_rules(&stored)
             .with_context(|| format!("version {} of `{name}` can't be used", self.version))?;
-        let note = format!("rollback to version {}", self.version);
+        let note = rollback_note(self.version);
         self.edit.apply(&*store, name, &rules, Some(note))
     }
 }
@@ -156,13 +160,7 @@ impl Remove {
         let (store, name) = (store.open(IfMissing::Refuse)?, checked_name(&self.name));
         let live = live_version(&*store, name)?.ok_or_else(|| unknown(name))?;
         let removed = store.set_assortment(
-            &NewAssortment {
-                name: name.to_owned(),
-                rules: None,
-                codes: 0,
-                by: Some(operator()),
-                note: self.note.clone(),
-            },
+            &removal(name, operator(), self.note.clone()),
             Some(&live.id),
         )?;
         match self.output.json {
@@ -196,13 +194,8 @@ impl EditArgs {
             }
             return Ok(Outcome::Refused);
         }
-        let new = NewAssortment {
-            name: name.to_owned(),
-            rules: Some(assortments::to_json(rules)),
-            codes: u32::try_from(rules.code_count()).unwrap_or(u32::MAX),
-            by: Some(operator()),
-            note: self.note.clone().or(default_note),
-        };
+        let note = self.note.clone().or(default_note);
+        let new = new_version(name, rules, operator(), note);
         if before
             .as_ref()
             .is_some_and(|before| before.rules == new.rules)
@@ -234,12 +227,6 @@ fn checked_name(name: &str) -> &str {
     name
 }
 
-/// Returns the live version, if there is one.
-fn live_version(store: &dyn Store, name: &str) -> anyhow::Result<Option<AssortmentVersion>> {
-    let newest = store.assortment_versions(name, 1)?.into_iter().next();
-    Ok(newest.filter(|version| version.rules.is_some()))
-}
-
 /// Returns the rules of the live version; none, with a warning, if they can't be read: its keys are shown nothing.
 fn live_rules(version: Option<&AssortmentVersion>) -> anyhow::Result<Option<Rules>> {
     let stored = version.and_then(|version| version.rules.as_deref());
@@ -255,20 +242,11 @@ fn live_rules(version: Option<&AssortmentVersion>) -> anyhow::Result<Option<Rule
     }
 }
 
-/// Parses stored rules, which were checked when they were set.
-pub(in crate::cli) fn stored_rules(stored: &str) -> anyhow::Result<Rules> {
-    assortments::parse(stored, Format::Json).map_err(|faults| {
-        let first = faults.first().map(ToString::to_string).unwrap_or_default();
-        anyhow!("its rules were stored by a newer release, or changed since: {first}")
-    })
-}
-
 /// Reads rules from a file; prints its faults to standard error if it has any.
 fn read_rules(path: &Path) -> anyhow::Result<Option<Rules>> {
     let shown = path.display();
     let text = read(path).with_context(|| format!("can't read {shown}"))?;
-    // Some editors begin files with a byte order mark.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = without_mark(&text);
     match assortments::parse(text, format_of(path, text)) {
         Ok(rules) => Ok(Some(rules)),
         Err(faults) => {

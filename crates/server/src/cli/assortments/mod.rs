@@ -6,7 +6,6 @@ mod export;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, anyhow};
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
@@ -17,12 +16,12 @@ use vitrine_store::assortment::AssortmentVersion;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, Store};
 
-pub(super) use self::edit::stored_rules;
 use self::edit::{DiffRules, Remove, Rollback, SetRules};
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::assortments::{format_of_text, rules_at, unknown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -164,38 +163,6 @@ fn versions(store: &dyn Store, name: &str, limit: u32) -> anyhow::Result<Vec<Ass
     }
 }
 
-fn unknown(name: &str) -> anyhow::Error {
-    anyhow!(
-        "there is no assortment `{}`; see `vitrine assortments list`",
-        shown(name)
-    )
-}
-
-/// Returns the rules of a version, by default of the live one.
-fn rules_at(store: &dyn Store, name: &str, number: Option<u32>) -> anyhow::Result<String> {
-    let limit = if number.is_some() { u32::MAX } else { 1 };
-    let versions = versions(store, name, limit)?;
-    let version = match number {
-        None => versions.into_iter().next(),
-        Some(number) => {
-            let newest = versions.first().map_or(0, |version| version.number);
-            let found = versions
-                .into_iter()
-                .find(|version| version.number == number);
-            Some(found.with_context(|| {
-                format!("`{name}` has no version {number}; the newest is {newest}")
-            })?)
-        }
-    };
-    let rules = version.and_then(|version| version.rules);
-    rules.with_context(|| match number {
-        None => {
-            format!("the assortment `{name}` was removed; see `vitrine assortments history {name}`")
-        }
-        Some(number) => format!("version {number} of `{name}` is its removal; it has no rules"),
-    })
-}
-
 fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
     let keys = store.keys()?;
     let live = store.assortments()?;
@@ -278,12 +245,9 @@ fn to_json(version: &AssortmentVersion) -> Value {
 /// Returns the format of rules: by the name of their file, or of standard input by how it begins.
 fn format_of(path: &std::path::Path, text: &str) -> Format {
     let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
-    let is_toml = match path.as_os_str() == "-" {
-        true => !matches!(text.trim_start().chars().next(), None | Some('{')),
-        false => ending.is_some_and(|ending| ending == "toml"),
-    };
-    match is_toml {
-        true => Format::Toml,
+    match path.as_os_str() == "-" {
+        true => format_of_text(text),
+        false if ending.is_some_and(|ending| ending == "toml") => Format::Toml,
         false => Format::Json,
     }
 }

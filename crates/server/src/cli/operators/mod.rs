@@ -42,8 +42,8 @@ Examples:
   vitrine operators set ines --password
   vitrine operators set ines --sign-out";
 
-/// Let people sign in to the console on the admin port: viewers see, editors change products, owners also keys, webhooks and the
-/// live revision.
+/// Let people sign in to the console on the admin port: viewers see, editors change products and assortments, owners also keys,
+/// webhooks and the live revision.
 ///
 /// Without operators the console only shows, and asks nobody to sign in.
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,150 @@
+//! Keys and assortments in the console: a key that gets another assortment, removals of assortments, and those that were put back.
+
+use serde_json::json;
+
+use crate::assortments::set;
+use crate::browser_acts::{audit, console, perform};
+use crate::browser_assortment_acts::{assert_holds, live, send};
+use crate::harness::console::{Console, hidden};
+use crate::harness::{text, wait_for};
+
+const PATH: &str = "/acts/set-key";
+
+/// A console with two assortments, and a key that has the first of them.
+struct Partner {
+    console: Console,
+    key: String,
+}
+
+impl Partner {
+    fn new() -> Self {
+        let console = console();
+        let few = json!({"allow": [{"codes": ["A-1", "B-1"]}]});
+        let other = json!({"allow": [{"codes": ["B-1", "D-1"]}], "discounts": [{"set": "0.01"}]});
+        set(&console.store, "few", &few);
+        set(&console.store, "other", &other);
+        let options = ["--assortment", "few", "--quota", "100/60"];
+        let key = console.store.key("partner", &options);
+        Self { console, key }
+    }
+
+    fn prefix(&self) -> &str {
+        self.key.split('.').next().expect("a prefix")
+    }
+
+    /// Waits until the key sees these products.
+    fn sees(&self, expected: &[&str]) {
+        wait_for("the key", || {
+            let reply = self.console.server.get(&self.key, "/v2/product");
+            let page = (reply.status == 200).then(|| reply.json())?;
+            let products = page["catalog"].as_array()?.iter();
+            let codes = products.filter_map(|one| one["code"].as_str());
+            codes.eq(expected.iter().copied()).then_some(())
+        });
+    }
+}
+
+#[test]
+fn key_gets_another_assortment_and_its_former_one_back() {
+    let partner = Partner::new();
+    let console = &partner.console;
+    let owner = console.sign_in("owner");
+    partner.sees(&["A-1", "B-1"]);
+    let fields = [
+        ("key", partner.prefix()),
+        ("label", "partner"),
+        ("quota", "100/60"),
+        ("assortment", "other"),
+        ("note", "the new contract"),
+    ];
+    let (_, plan) = send(console, &owner, PATH, &fields);
+    let counts = "1 product gained, 1 lost, 1 with another discount: 2 products shown, 2 before.";
+    let words = "assortment few → other";
+    assert_holds(&plan, &[words, counts, "+ D-1", "− A-1", "~ B-1"]);
+    let done = text(&perform(console, &owner, PATH, &fields).body);
+    assert_holds(&done, &["Undo: give it its former values"]);
+    partner.sees(&["B-1", "D-1"]);
+    // As the button of the undo sends it.
+    let names = ["key", "label", "quota", "assortment"];
+    let former = names.map(|name| (name, hidden(&done, name).unwrap_or_default()));
+    let former = former.each_ref();
+    let former = former.map(|(name, value)| (*name, value.as_str()));
+    assert_eq!(former[3].1, "few");
+    let plan = perform(console, &owner, PATH, &former);
+    assert_holds(&text(&plan.body), &["assortment other → few"]);
+    partner.sees(&["A-1", "B-1"]);
+    let entry = audit(console).into_iter().nth(1).expect("an entry");
+    assert_eq!(entry["note"], "the new contract");
+}
+
+#[test]
+fn form_of_a_key_suggests_assortments_and_keeps_values() {
+    let partner = Partner::new();
+    let console = &partner.console;
+    let owner = console.sign_in("owner");
+    let page = console.get("/assortments/few", &owner.cookie());
+    let target = format!("{PATH}?key={}", partner.prefix());
+    assert_holds(&text(&page.body), &["partner", &target]);
+    let whole = [("key", partner.prefix()), ("label", "partner")];
+    let (_, plan) = send(console, &owner, PATH, &whole);
+    let counts = "8 products gained, 0 lost, 0 with another discount: 10 products shown, 2 before.";
+    assert_holds(&plan, &["assortment few → none", counts]);
+    // The form that is changed keeps what was filled in.
+    let target = format!("{target}&label=renamed&assortment=other");
+    let form = text(&console.get(&target, &owner.cookie()).body);
+    let option = "<option value=\"few\">";
+    assert_holds(&form, &["value=\"renamed\"", "value=\"other\"", option]);
+    let wrong = [whole[0], whole[1], ("assortment", "none")];
+    let (status, page) = send(console, &owner, PATH, &wrong);
+    assert_eq!(status, 400, "{page}");
+}
+
+#[test]
+fn assortment_is_removed_only_without_keys_and_comes_back() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let path = "/acts/remove-assortment";
+    set(
+        &console.store,
+        "few",
+        &json!({"allow": [{"codes": ["A-1"]}]}),
+    );
+    let key = console.store.key("partner", &["--assortment", "few"]);
+    let prefix = key.split('.').next().expect("a prefix");
+    let fields = [("assortment", "few")];
+    for fields in [&fields[..], &[fields[0], ("confirm", "yes")]] {
+        let (status, page) = send(&console, &editor, path, fields);
+        assert_eq!(status, 400, "{page}");
+        assert_holds(&page, &["a key uses it", prefix]);
+    }
+    console.store.ok(&["keys", "revoke", prefix]);
+    let done = text(&perform(&console, &editor, path, &fields).body);
+    assert_holds(
+        &done,
+        &["The assortment few was removed.", "Undo: bring it back"],
+    );
+    let page = text(&console.get("/assortments/few", &editor.cookie()).body);
+    assert_holds(&page, &["removed", "Create it again"]);
+    let version = hidden(&done, "version").expect("an undo");
+    let back = [("assortment", "few"), ("version", &*version)];
+    perform(&console, &editor, "/acts/roll-back-assortment", &back);
+    assert_eq!(
+        live(&console.store, "few"),
+        json!({"allow": [{"codes": ["A-1"]}]})
+    );
+    let (status, _) = send(&console, &editor, path, &[("assortment", "none")]);
+    assert_eq!(status, 400);
+}
+
+#[test]
+fn assortments_are_accepted_by_owners_who_compared_them() {
+    let console = console();
+    let owner = console.sign_in("owner");
+    let path = "/acts/accept-assortments";
+    assert_eq!(send(&console, &owner, path, &[]).0, 400);
+    let fields = [("compared", "yes"), ("note", "restored")];
+    perform(&console, &owner, path, &fields);
+    let entry = audit(&console).into_iter().next().expect("an entry");
+    let told = ["by", "action", "note"].map(|name| entry[name].as_str().unwrap_or_default());
+    assert_eq!(told, ["owner", "accept", "restored"]);
+}
