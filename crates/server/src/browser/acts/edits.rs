@@ -32,7 +32,7 @@ pub(super) struct Edit<'e> {
     pub(super) note: Option<String>,
 }
 
-/// What becomes of an edit.
+/// Outcome of an edit.
 pub(super) enum Judged {
     /// Another version is live than the operator saw.
     Stale(Option<AssortmentVersion>),

@@ -1,4 +1,4 @@
-//! What is printed of an edit of an assortment: the changes that it makes for the clients of its keys, and the guard's refusal.
+//! Output of edits of an assortment: the changes for the clients of its keys, and the refusal by the guard.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
