@@ -38,7 +38,7 @@ pub(crate) fn rotate(
     store.change_keys(context, &mut |records| {
         let in_use: Vec<&KeyRecord> = records
             .iter()
-            .filter(|record| record.label == name || record.prefix == prefix)
+            .filter(|record| means(records, name, record))
             .filter(|record| record.is_active(now) && record.rotated_at.is_none())
             .collect();
         let [old] = in_use.as_slice() else {
@@ -53,12 +53,7 @@ pub(crate) fn rotate(
         match new_key(old.kind) {
             Ok(key) => {
                 let successor = successor(old, &key, now);
-                // Keys rotated earlier expire at the latest with this one.
-                let ending: Vec<KeyRecord> = predecessors(records, old, now)
-                    .into_iter()
-                    .chain([*old])
-                    .map(|record| expiring_record(record, now, overlap_ends))
-                    .collect();
+                let ending = ending(records, old, now, overlap_ends);
                 let changed = ending.iter().chain([&successor]).cloned().collect();
                 outcome = Ok(Rotated {
                     key,
@@ -74,6 +69,29 @@ pub(crate) fn rotate(
         }
     })?;
     outcome
+}
+
+/// Returns the keys that end once `old` is rotated, as they are then: keys rotated earlier expire at the latest with this one.
+pub(crate) fn ending(
+    records: &[KeyRecord],
+    old: &KeyRecord,
+    now: Timestamp,
+    overlap_ends: Timestamp,
+) -> Vec<KeyRecord> {
+    predecessors(records, old, now)
+        .into_iter()
+        .chain([old])
+        .map(|record| expiring_record(record, now, overlap_ends))
+        .collect()
+}
+
+/// Returns true if a name, or a whole key, means a key: by its prefix, or else, if no key has that prefix, by its label.
+fn means(records: &[KeyRecord], name: &str, record: &KeyRecord) -> bool {
+    let prefix = prefix_of(name);
+    match records.iter().any(|record| record.prefix == prefix) {
+        true => record.prefix == prefix,
+        false => record.label == name,
+    }
 }
 
 /// Returns the keys that were rotated before `old` was created and are still accepted. None if several keys of the
@@ -238,10 +256,7 @@ pub(crate) fn revoke(
     let mut unknown = Vec::new();
     let mut revoked: Vec<String> = Vec::new();
     store.change_keys(context, &mut |records| {
-        // A whole key is accepted as well, since it is about to be revoked.
-        let means = |name: &String, record: &KeyRecord| {
-            record.label == *name || record.prefix == prefix_of(name)
-        };
+        let means = |name: &str, record: &KeyRecord| means(records, name, record);
         let is_unknown = |name: &&String| !records.iter().any(|record| means(name, record));
         let names_unknown = names.iter().filter(is_unknown);
         unknown = names_unknown

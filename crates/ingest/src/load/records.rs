@@ -29,7 +29,7 @@ const READ_AHEAD: usize = 2;
 pub(super) enum ReadyRecord {
     /// Known to lead to a product that was live.
     Known(KnownRecord),
-    Rendered(PreparedRecord),
+    Rendered(Box<PreparedRecord>),
 }
 
 /// A record whose product is ready to be put.
@@ -70,7 +70,7 @@ impl ReadyRecord {
                 let digest = Some(known.digest);
                 PreparedRecord::new(known.render(&mut Packer::default())?, digest)
             }
-            Self::Rendered(record) => Ok(record),
+            Self::Rendered(record) => Ok(*record),
         }
     }
 
@@ -208,7 +208,7 @@ fn read_back(entry: Entry, packing: &Packing) -> anyhow::Result<ReadBack> {
             if packing.is_wanted.load(Ordering::Relaxed) {
                 record.product.pack(packing.form)?;
             }
-            ReadyRecord::Rendered(record)
+            ReadyRecord::Rendered(Box::new(record))
         }
     };
     Ok((ready, entry.original))

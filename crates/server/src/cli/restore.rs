@@ -31,7 +31,7 @@ Exit codes:
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
 ///
-/// The backup replaces everything in the store but the audit log and the usage of keys: catalog, history, texts, keys and
+/// The backup replaces everything in the store but the audit log, the usage of keys and the operators: catalog, history, texts, keys and
 /// assortments. Keys created since the backup are gone; keys revoked and texts taken down since stay so. Keys that might
 /// see more than now, such as those that only the backup has, are listed, and need `--allow widen`. The file is checked first
 /// and only read. If there is no store, one is created.

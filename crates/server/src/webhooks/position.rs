@@ -5,7 +5,7 @@ use vitrine_model::changes::{Position, StateId};
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
 
-use super::event::position_text;
+use super::event::{position, position_text};
 
 /// Returns the position of what a key sees now: an endpoint with it is told of what follows.
 ///
@@ -25,6 +25,12 @@ pub fn position_now(store: &dyn Store, key: &str) -> anyhow::Result<String> {
             return Ok(position);
         }
     }
+}
+
+/// Returns the number of the revision that an endpoint acknowledged; `None` if it has nothing yet.
+#[must_use]
+pub fn acknowledged_revision(endpoint_position: &str) -> Option<u64> {
+    position(endpoint_position).map(|position| position.number)
 }
 
 /// Returns the position of a revision. Rules and texts are those of now.

@@ -1,9 +1,38 @@
 //! Fields of a form, as a query or the body of a POST has them.
 
+use std::collections::HashSet;
+
 use http::StatusCode;
+use vitrine_model::key::NewKey;
 
 use crate::browser::answer::Problem;
 use crate::browser::query::pairs;
+
+/// Fields that may be sent several times.
+const MANY: [&str; 10] = [
+    "allow",
+    "category",
+    "code",
+    "country",
+    "currency",
+    "number",
+    "payout_type",
+    "rules",
+    "state",
+    "value",
+];
+
+/// Returns true if a text has a whole key in it.
+fn has_key(text: &str) -> bool {
+    text.match_indices(NewKey::START).any(|(at, _)| {
+        let rest = &text[at + NewKey::START.len()..];
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+        end.is_some_and(|end| {
+            let secret = rest[end..].strip_prefix('.').unwrap_or_default();
+            secret.starts_with(|c: char| c.is_ascii_alphanumeric())
+        })
+    })
+}
 
 /// Fields of a form.
 #[derive(Debug, Clone, Default)]
@@ -75,6 +104,35 @@ impl Form {
         let own = self.0.iter().filter(|(own, _)| own == name);
         let values: Vec<&str> = own.map(|(_, value)| value.trim()).collect();
         values.join("\n").trim().to_owned()
+    }
+
+    /// Returns the form as it was sent to be planned.
+    pub(super) fn unconfirmed(&self) -> Self {
+        let fields = self.0.iter().filter(|(name, _)| name != "confirm");
+        Self(fields.cloned().collect())
+    }
+
+    /// Refuses fields that were sent more than once, though they have one value, and secrets where they don't belong.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let refused = |title: &str, help: &str| {
+            let status = StatusCode::BAD_REQUEST;
+            Err(Problem::new(status, title, help))
+        };
+        let mut seen = HashSet::new();
+        for (name, value) in &self.0 {
+            if !seen.insert(name) && !MANY.contains(&name.as_str()) {
+                let title = "A field was sent twice";
+                return refused(title, &format!("`{name}` has one value."));
+            }
+            // Notes and labels are stored and shown.
+            if name != "key" && has_key(value) {
+                return refused(
+                    "This form has an API key in it",
+                    "Leave its secret out: what is sent here is stored and shown. Its prefix names a key.",
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Returns true if the form was sent to be done, not only to be planned.

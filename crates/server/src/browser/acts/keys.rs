@@ -5,14 +5,12 @@ use jiff::Timestamp;
 use vitrine_model::key::{KeyKind, KeyRecord};
 use vitrine_model::quota::Quota;
 use vitrine_model::version::ApiVersion;
-use vitrine_store::Store;
 use vitrine_store::audit::AuditAction;
 
 use super::form::Form;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told};
-use super::visible::difference;
+use super::visible::{difference, expired, require_assortment};
 use super::{Context, Outcome};
-use crate::assortments::live_version;
 use crate::browser::assortments::names;
 use crate::browser::times::minute;
 use crate::keys::{self, Changes, Rotated, change, described, new_key};
@@ -104,11 +102,10 @@ fn known(context: &Context<'_>) -> anyhow::Result<KeyRecord> {
 }
 
 fn prefix(context: &Context<'_>) -> Field {
-    field(
-        context,
-        "key",
-        ("Key", "Its prefix, such as vitrine_KVakkOwmM7g."),
-    )
+    let words = ("Key", "Its prefix, such as vitrine_KVakkOwmM7g.");
+    // Of a whole key, the secret isn't sent back.
+    let prefix = keys::prefix_of(context.form.text("key"));
+    field(context, "key", words).with(prefix)
 }
 
 fn finish(
@@ -168,6 +165,7 @@ fn created(context: &Context<'_>) -> anyhow::Result<Told> {
             lines: vec![format!(
                 "A key with the label {label} will be created. It sees {sees}."
             )],
+            warnings: expired(&record, now),
             ..Told::default()
         });
     }
@@ -182,13 +180,6 @@ fn created(context: &Context<'_>) -> anyhow::Result<Told> {
         links: all_keys(),
         ..Told::default()
     })
-}
-
-fn require_assortment(store: &dyn Store, name: &str) -> anyhow::Result<()> {
-    match live_version(store, name)? {
-        Some(_) => Ok(()),
-        None => bail!("there is no assortment `{}`", name.replace('`', "'")),
-    }
 }
 
 fn set_page(context: &Context<'_>) -> ActPage {
@@ -241,6 +232,12 @@ fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
         label: Some(label(context)?),
         ..read(context)?
     };
+    if record.revoked_at.is_some() {
+        bail!(
+            "the key {} is revoked for good; create another one",
+            record.prefix
+        );
+    }
     if !context.form.is_confirmed() {
         let after = changes.applied_to(&record);
         if let Some(name) = &after.assortment {
@@ -248,6 +245,8 @@ fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
         }
         let mut told = difference(context, &record, &after)?;
         told.lines.insert(0, described(&record, &after));
+        let now = to_second(context.now);
+        told.warnings.extend(expired(&after, now));
         return Ok(told);
     }
     let audit = context.audit(AuditAction::SetKey);
@@ -305,13 +304,17 @@ fn rotated(context: &Context<'_>) -> anyhow::Result<Told> {
                 record.prefix
             );
         }
+        let all = context.store.keys()?;
+        let mut lines = vec![format!(
+            "The key {}, {}, gets a successor.",
+            record.prefix, record.label
+        )];
+        for old in keys::ending(&all, &record, now, ends) {
+            let ends = old.expires_at.as_ref().map_or_else(String::new, minute);
+            lines.push(format!("{} ends at {ends}.", old.prefix));
+        }
         return Ok(Told {
-            lines: vec![format!(
-                "The key {}, {}, gets a successor, and ends at {}.",
-                record.prefix,
-                record.label,
-                minute(&ends)
-            )],
+            lines,
             ..Told::default()
         });
     }

@@ -32,6 +32,7 @@ use vitrine_store::Store;
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::operators::Role;
 
+use self::confirmed::Begun;
 pub(super) use self::confirmed::Confirmed;
 use self::failure::failure;
 use self::form::Form;
@@ -296,6 +297,7 @@ impl Act {
             false => request.query.as_deref().unwrap_or_default(),
         };
         let form = Form::parse(sent)?;
+        form.check()?;
         if request.is_post() {
             browser.sign_in.check_form(request, viewer, &form)?;
         }
@@ -311,13 +313,7 @@ impl Act {
             )));
         }
         let once = form.get("once").filter(|_| form.is_confirmed());
-        if once.is_some_and(|once| !browser.confirmed.is_new(once)) {
-            return Err(Problem::new(
-                StatusCode::CONFLICT,
-                "This was done already",
-                "The confirmation was sent a second time; nothing was changed by that.",
-            ));
-        }
+        let once = once.map(str::to_owned);
         let context = Context {
             browser,
             store: &*browser.acts_store,
@@ -326,16 +322,59 @@ impl Act {
             form,
             now: Timestamp::now(),
         };
-        let outcome = match (request.is_post(), self.show) {
-            (true, _) => (self.run)(&context),
-            (false, Some(show)) => show(&context),
-            (false, None) => {
-                return Err(Problem::not_found(
-                    "Page not found",
-                    "Start from the catalog.",
+        match (request.is_post(), self.show) {
+            (true, _) => self.run(&context, once.as_deref()),
+            (false, Some(show)) => self.render(show(&context), viewer),
+            (false, None) => Err(Problem::not_found(
+                "Page not found",
+                "Start from the catalog.",
+            )),
+        }
+    }
+
+    fn run(&self, context: &Context<'_>, once: Option<&str>) -> Shown {
+        if let Some(other) = self.other_plan(context) {
+            return self.render(other.into(), context.viewer);
+        }
+        let Some(once) = once else {
+            return self.render((self.run)(context), context.viewer);
+        };
+        let confirmation = match context.browser.confirmed.begin(once) {
+            Begun::First(confirmation) => confirmation,
+            Begun::Meanwhile(page) => return Ok(page),
+            Begun::Before => {
+                return Err(Problem::new(
+                    StatusCode::CONFLICT,
+                    "This was done already",
+                    "The confirmation was sent a second time; nothing was changed by that.",
                 ));
             }
         };
+        let outcome = (self.run)(context);
+        let is_done = matches!(&outcome, Outcome::Act(page) if page.is_done());
+        let shown = self.render(outcome, context.viewer);
+        if is_done && let Ok(page) = &shown {
+            confirmation.done(page);
+        }
+        shown
+    }
+
+    /// Returns the plan again, if it isn't the one that is confirmed: the catalog changed meanwhile.
+    fn other_plan(&self, context: &Context<'_>) -> Option<ActPage> {
+        let confirmed = context
+            .form
+            .get("plan")
+            .filter(|_| context.form.is_confirmed())?;
+        let form = context.form.unconfirmed();
+        match (self.run)(&Context { form, ..*context }) {
+            Outcome::Act(page) if page.plan() != Some(confirmed) => Some(page.warned(
+                "The catalog changed since this was shown. Look at it again; nothing was changed yet.",
+            )),
+            _ => None,
+        }
+    }
+
+    fn render(&self, outcome: Outcome, viewer: &Viewer) -> Shown {
         match outcome {
             Outcome::Act(page) => page.render(self, viewer),
             Outcome::Page(shown) => shown,

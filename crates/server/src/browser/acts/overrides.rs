@@ -9,7 +9,7 @@ use vitrine_ingest::overrides::disabling::disabling;
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, Override, crossed_amounts};
 use vitrine_model::product::State;
 
-use super::page::{ActPage, Field, FieldKind, NextForm, Told};
+use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome, selection};
 use crate::browser::times::minute;
 use crate::times::instant::parse_instant;
@@ -279,6 +279,9 @@ fn told(changed: &Changed, intent: Intent) -> Told {
     let listing = listing.replace("; --all lists them", "");
     let listing = listing.trim_end().rsplit_once('\n');
     told.listing = listing.map(|(products, _)| products.to_owned());
+    let ended: Vec<u64> = changed.ended.iter().map(|one| one.number).collect();
+    let parts = (&changed.missing, &ended, &told.listing, changed.selected);
+    told.plan = Some(plan_digest(&format!("{parts:?} {counts}")));
     told.links.push(("/overrides".to_owned(), "All overrides"));
     told
 }
@@ -304,7 +307,17 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
         Err(fault) => return page.with_fault(fault).into(),
     };
     match disabling(context.store, &selection) {
-        Ok(found) => end_numbers(context, page, &found.numbers, "vitrine enable"),
+        Ok(found) => {
+            let mut page = end_numbers(context, page, &found.numbers, "vitrine enable");
+            for one in &found.scheduled {
+                page = page.warned(&format!(
+                    "Override {} disables selected products again, from {} on; end it, too, to cancel that.",
+                    one.number,
+                    minute(&one.stored.made.from)
+                ));
+            }
+            page.into()
+        }
         Err(error) => page.failed(&error, "vitrine enable").into(),
     }
 }
@@ -331,7 +344,7 @@ pub(super) fn end(context: &Context<'_>) -> Outcome {
     let numbers = context.form.words("number").into_iter().map(str::parse);
     match numbers.collect::<Result<Vec<u64>, _>>() {
         Ok(numbers) if !numbers.is_empty() => {
-            end_numbers(context, page, &numbers, "vitrine overrides end")
+            end_numbers(context, page, &numbers, "vitrine overrides end").into()
         }
         _ => page
             .with_fault("Name the overrides by their numbers, such as `7`.".to_owned())
@@ -339,7 +352,7 @@ pub(super) fn end(context: &Context<'_>) -> Outcome {
     }
 }
 
-fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &str) -> Outcome {
+fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &str) -> ActPage {
     let intent = match context.form.is_confirmed() {
         true => Intent::Apply,
         false => Intent::DryRun,
@@ -351,5 +364,4 @@ fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &
         Ok(changed) => page.planned(told(&changed, intent)),
         Err(error) => page.failed(&error, command),
     }
-    .into()
 }

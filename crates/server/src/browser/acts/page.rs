@@ -2,6 +2,8 @@
 
 use askama::Template;
 use http::StatusCode;
+use sha2::{Digest as _, Sha256};
+use vitrine_model::hexadecimal::Hexadecimal;
 
 use super::{Act, Context, failure};
 use crate::browser::answer::{self, ASSETS, Problem, Shown};
@@ -44,7 +46,7 @@ impl Field {
     ) -> Self {
         let value = match kind {
             FieldKind::Area => context.form.lines(name),
-            _ => context.form.text(name).to_owned(),
+            _ => context.form.lines(name).replace('\n', ", "),
         };
         Self {
             name,
@@ -69,6 +71,14 @@ impl Field {
             help: "",
             kind: FieldKind::Hidden,
             value,
+        }
+    }
+
+    /// Returns the field with another value.
+    pub(super) fn with(self, value: &str) -> Self {
+        Self {
+            value: value.to_owned(),
+            ..self
         }
     }
 
@@ -130,8 +140,15 @@ pub(super) struct Told {
     /// A secret that is shown only now.
     pub(super) secret: Option<String>,
     pub(super) next: Option<NextForm>,
+    /// Digest of the plan, if it may be confirmed only as it was shown.
+    pub(super) plan: Option<String>,
     /// Pages to look at next: path and words.
     pub(super) links: Vec<(String, &'static str)>,
+}
+
+/// Returns the digest of a plan: see [`Told::plan`].
+pub(super) fn plan_digest(parts: &str) -> String {
+    Hexadecimal(&Sha256::digest(parts)).to_string()
 }
 
 /// Step of an act.
@@ -224,6 +241,27 @@ impl ActPage {
             fault: Some(failure(error, command)),
             ..self
         }
+    }
+
+    /// Returns the digest of the plan that is shown.
+    pub(super) fn plan(&self) -> Option<&str> {
+        match &self.step {
+            Step::Confirm(told) => told.plan.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the act was done.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.step, Step::Done(_))
+    }
+
+    /// Returns the page with a warning above all others.
+    pub(super) fn warned(mut self, warning: &str) -> Self {
+        if let Step::Confirm(told) | Step::Refused(told) | Step::Done(told) = &mut self.step {
+            told.warnings.insert(0, warning.to_owned());
+        }
+        self
     }
 
     pub(super) fn render(&self, act: &Act, viewer: &Viewer) -> Shown {

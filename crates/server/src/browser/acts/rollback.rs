@@ -3,7 +3,7 @@
 use vitrine_ingest::overrides::rollback::{self, Group, RollbackPlan, RolledBack};
 use vitrine_model::code::ProductCode;
 
-use super::page::{ActPage, Field, FieldKind, NextForm, Told};
+use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
 
 const COMMAND: &str = "vitrine rollback";
@@ -96,6 +96,7 @@ fn planned(number: u64, plan: &RollbackPlan) -> Told {
             "The products of revision {number} are those that are live."
         ));
     }
+    told.plan = Some(plan_digest(&told.lines.join("\n")));
     told
 }
 

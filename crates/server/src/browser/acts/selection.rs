@@ -71,9 +71,10 @@ pub(super) fn read(form: &Form) -> Result<Selection, String> {
         })?,
         name: form.get("name").map(str::to_owned),
         is_orderable: match form.text("orderable") {
+            "" => None,
             "yes" => Some(true),
             "no" => Some(false),
-            _ => None,
+            _ => return Err("Orderable: choose one of the values of the form.".to_owned()),
         },
     };
     match selection == Selection::default() {

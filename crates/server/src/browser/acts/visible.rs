@@ -1,5 +1,7 @@
-//! Products that a key gains and loses by another assortment.
+//! Effects of a change of a key: products that it gains and loses by another assortment, and what makes it useless.
 
+use anyhow::bail;
+use jiff::Timestamp;
 use vitrine_model::assortment::Rules;
 use vitrine_model::key::KeyRecord;
 use vitrine_store::Store;
@@ -8,6 +10,7 @@ use super::Context;
 use super::edits::told;
 use super::page::Told;
 use crate::assortments::{Change, live_version, nothing, stored_rules};
+use crate::browser::times::minute;
 
 /// Returns what the client of a key gains and loses by a change of it; nothing to tell if its assortment stays.
 pub(super) fn difference(
@@ -53,4 +56,19 @@ fn rules_of(store: &dyn Store, key: &KeyRecord) -> anyhow::Result<Option<Rules>>
     let stored = live.as_ref().and_then(|live| live.rules.as_deref());
     let rules = stored.and_then(|stored| stored_rules(stored).ok());
     Ok(Some(rules.unwrap_or_else(nothing)))
+}
+
+/// Returns a warning of a key that isn't accepted any more.
+pub(super) fn expired(record: &KeyRecord, now: Timestamp) -> Vec<String> {
+    let expired = record.expires_at.filter(|at| *at <= now);
+    let warning = expired.map(|at| format!("It has expired already, at {}.", minute(&at)));
+    warning.into_iter().collect()
+}
+
+/// Refuses an assortment that doesn't exist.
+pub(super) fn require_assortment(store: &dyn Store, name: &str) -> anyhow::Result<()> {
+    match live_version(store, name)? {
+        Some(_) => Ok(()),
+        None => bail!("there is no assortment `{}`", name.replace('`', "'")),
+    }
 }

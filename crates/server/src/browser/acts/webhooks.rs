@@ -1,13 +1,13 @@
 //! Acts on webhook endpoints.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::webhooks::{Endpoint, EndpointChange};
 
 use super::page::{ActPage, Field, FieldKind, NextForm, Told};
 use super::{Context, Outcome};
-use crate::webhooks::position_of_revision;
+use crate::webhooks::{acknowledged_revision, position_of_revision};
 
 /// An act on an endpoint.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ const TEST: OnEndpoint = OnEndpoint {
 
 const PAUSE: OnEndpoint = OnEndpoint {
     title: "Pause a webhook endpoint",
-    lead: "Nothing is sent until it is enabled again. Its position stays, so that nothing is lost.",
+    lead: "No changes are sent until it is enabled again. Its position stays, so that nothing is lost.",
     action: AuditAction::PauseWebhook,
     command: "vitrine webhooks pause",
     words: ("This will be paused:", "Paused:"),
@@ -112,6 +112,13 @@ pub(super) fn replay(context: &Context<'_>) -> Outcome {
             number.map_err(|_| anyhow!("name the revision by its number, such as `12`"))?;
         let revision = context.store.revision(number)?;
         let revision = revision.ok_or_else(|| anyhow!("there is no revision {number}"))?;
+        // Moving it forward would leave out changes that weren't sent yet.
+        let acknowledged = acknowledged_revision(&endpoint.progress.position).unwrap_or_default();
+        if acknowledged < number {
+            bail!(
+                "the endpoint has acknowledged revision {acknowledged} only, and is told of all that follows; there is nothing to send again"
+            );
+        }
         let position = position_of_revision(context.store, &endpoint.key, &revision.revision)?;
         Ok(EndpointChange::Replay(position))
     })

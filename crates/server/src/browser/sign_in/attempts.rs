@@ -63,6 +63,8 @@ pub(super) struct Attempts {
     started: Instant,
     addresses: Counts,
     names: Counts,
+    /// Of names at addresses from which they signed in before.
+    known: Counts,
     /// Names that signed in, with their addresses, the newest last.
     remembered: Mutex<VecDeque<(OperatorName, Option<IpAddr>)>>,
 }
@@ -73,22 +75,27 @@ impl Attempts {
             started: Instant::now(),
             addresses: Counts::new(OF_ADDRESS),
             names: Counts::new(OF_NAME),
+            known: Counts::new(OF_NAME),
             remembered: Mutex::default(),
         }
     }
 
     /// Returns true if one more attempt is allowed. `name` may be that of nobody.
     pub(super) fn allows(&self, client: Peer, name: &str) -> bool {
-        let now = self.started.elapsed();
-        self.addresses.has_left(address(client), now)
-            && (self.knows(client, name) || self.names.has_left(name, now))
+        let (now, address) = (self.started.elapsed(), address(client));
+        match self.knows(client, name) {
+            true => self.known.has_left((address, name), now),
+            false => self.addresses.has_left(address, now) && self.names.has_left(name, now),
+        }
     }
 
     /// Counts a failed attempt.
     pub(super) fn count(&self, client: Peer, name: &str) {
-        let now = self.started.elapsed();
-        self.addresses.take(address(client), now);
-        if !self.knows(client, name) {
+        let (now, address) = (self.started.elapsed(), address(client));
+        if self.knows(client, name) {
+            self.known.take((address, name), now);
+        } else {
+            self.addresses.take(address, now);
             self.names.take(name, now);
         }
     }
@@ -161,5 +168,12 @@ mod tests {
         assert!(attempts.allows(peer(1), "ines"));
         assert!(!attempts.allows(peer(201), "ines"));
         assert!(attempts.allows(peer(201), "olga"));
+        // Others at its own address don't, either; guesses of its password there are limited.
+        for number in 0..30 {
+            fail(&attempts, peer(1), &format!("operator {number}"));
+        }
+        assert!(!attempts.allows(peer(1), "olga"));
+        let allowed = (0..30).filter(|_| fail(&attempts, peer(1), "ines"));
+        assert_eq!(allowed.count(), 10);
     }
 }

@@ -135,6 +135,21 @@ impl SignIn {
         }
     }
 
+    /// Refuses a request with the operator header that isn't from a trusted proxy.
+    fn refuse_forged_header(&self, request: &PageRequest) -> Result<(), Problem> {
+        let header = self.header.as_ref();
+        let Some(header) = header.filter(|header| request.headers.contains_key(*header)) else {
+            return Ok(());
+        };
+        if self.proxies.trusts(request.peer) {
+            return Ok(());
+        }
+        tracing::warn!(peer = %request.peer, "refused a request to the console whose operator header isn't from a proxy of --operator-proxies");
+        Err(forbidden(&format!(
+            "The request has the header `{header}`, and doesn't come from a proxy that is trusted to sign people in."
+        )))
+    }
+
     /// Returns the operator that a trusted proxy names. A name from elsewhere is refused: it is forged, or a setting is wrong.
     fn by_proxy(&self, request: &PageRequest) -> Result<Option<Operator>, Problem> {
         let Some(header) = &self.header else {
@@ -144,12 +159,7 @@ impl SignIn {
         let Some(value) = values.next() else {
             return Ok(None);
         };
-        if !self.proxies.trusts(request.peer) {
-            tracing::warn!(peer = %request.peer, "refused a request to the console whose operator header isn't from a proxy of --operator-proxies");
-            return Err(forbidden(&format!(
-                "The request has the header `{header}`, and doesn't come from a proxy that is trusted to sign people in."
-            )));
-        }
+        self.refuse_forged_header(request)?;
         let name = std::str::from_utf8(value.as_bytes()).ok();
         let name = name.filter(|_| values.next().is_none());
         let Some(name) = name.and_then(|name| name.parse().ok()) else {

@@ -140,6 +140,7 @@ impl SignIn {
         if !origin::is_own(request) {
             return Err(forged());
         }
+        self.refuse_forged_header(request)?;
         let form = Form::parse(&request.form)?;
         let (name, next) = (form.text("name"), form.text("next"));
         let client = self.proxies.client(request.peer, &request.headers);

@@ -59,11 +59,11 @@ fn ask_once(prompt: &str) -> anyhow::Result<String> {
     }
 }
 
-/// Reads a password from standard input, without the final line break.
+/// Reads a password from standard input: its first line, as password managers print it.
 pub(super) fn from_stdin() -> anyhow::Result<String> {
     let mut text = String::new();
     let most = password::MAX_BYTES as u64 + 3;
-    let read = io::stdin().lock().take(most).read_to_string(&mut text);
+    let read = io::stdin().lock().take(most).read_line(&mut text);
     read.context("can't read the password from standard input")?;
     text.truncate(text.trim_end_matches(['\r', '\n']).len());
     password::check(&text).map_err(anyhow::Error::msg)?;
