@@ -192,25 +192,25 @@ impl<'h> Layout<'h> {
             let is_shell = block.language == "sh";
             let translated = is_shell.then(|| snippets::translated(&block.code));
             if let Some(programs) = translated.flatten() {
-                html += &self.group(std::mem::take(&mut group));
-                html += &request_tabs(block, programs);
+                html += &self.group(&std::mem::take(&mut group));
+                html += &request_tabs(&block, programs);
                 continue;
             }
             let is_new = |other: &Block| other.language != block.language;
             let belongs = block.language != "sh" && block.name().is_some();
             if !belongs || !group.iter().all(is_new) {
-                html += &self.group(std::mem::take(&mut group));
+                html += &self.group(&std::mem::take(&mut group));
             }
             match belongs {
                 true => group.push(block),
                 false => html += &block.html(),
             }
         }
-        html + &self.group(group)
+        html + &self.group(&group)
     }
 
     /// Renders programs of one purpose. Their tabs have anchors, which guides link to.
-    fn group(&self, blocks: Vec<Block>) -> String {
+    fn group(&self, blocks: &[Block]) -> String {
         if blocks.len() < 2 {
             return blocks.iter().map(Block::html).collect();
         }
@@ -225,8 +225,8 @@ impl<'h> Layout<'h> {
 }
 
 /// Renders a request in shell and in the other languages.
-fn request_tabs(shell: Block, programs: [(&'static str, String); 5]) -> String {
-    let mut tabs = tab("", &shell);
+fn request_tabs(shell: &Block, programs: [(&'static str, String); 5]) -> String {
+    let mut tabs = tab("", shell);
     for (language, code) in programs {
         let block = Block {
             language: language.to_owned(),

@@ -139,7 +139,8 @@ fn excerpt(section: &Indexed, words: &[String]) -> Vec<Piece> {
         None => 0,
     };
     let mut end = (start + EXCERPT_BYTES).min(text.len());
-    while !text.is_char_boundary(end) {
+    // Up to the end of the word.
+    while !text.is_char_boundary(end) || text[end..].starts_with(is_part) {
         end += 1;
     }
     let mut pieces = Vec::new();

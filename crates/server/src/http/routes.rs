@@ -212,6 +212,10 @@ pub fn nearest(path: &str) -> Option<&'static str> {
     }
     let lower = path.to_ascii_lowercase();
     let segments: Vec<&str> = unversioned(&lower).collect();
+    // The page for such a path suggests pages.
+    if segments.first() == Some(&"docs") {
+        return None;
+    }
     let is_site =
         |route: &Route| matches!(route.operation, Operation::Docs | Operation::SearchDocs);
     let similar = ROUTES.iter().filter(|route| !is_site(route)).map(|route| {
@@ -276,6 +280,7 @@ mod tests {
             ("/v2/none", None),
             ("/", None),
             ("/favicon.ico", None),
+            ("/docs/pageing.html", None),
             ("/wp-login.php", None),
             ("*", None),
             ("", None),

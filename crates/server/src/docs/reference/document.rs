@@ -47,7 +47,7 @@ pub(super) struct ResponseRow {
     pub(super) description: String,
     pub(super) kind: Option<Kind>,
     pub(super) headers: Vec<String>,
-    /// Titles, and HTML.
+    /// Titles and bodies, as HTML.
     pub(super) examples: Vec<(String, String)>,
 }
 
@@ -180,7 +180,7 @@ impl<'d> Document<'d> {
             for (name, example) in entries(&media["examples"]) {
                 let example = self.resolved(example);
                 let title = example["summary"].as_str().unwrap_or(name);
-                examples.push((title.to_owned(), example_html(&example["value"])));
+                examples.push((markdown::inline(title), example_html(&example["value"])));
             }
             if !media["example"].is_null() {
                 examples.push(("Example".to_owned(), example_html(&media["example"])));
@@ -188,7 +188,7 @@ impl<'d> Document<'d> {
         }
         ResponseRow {
             status: status.to_owned(),
-            description: text(&response["description"]).to_owned(),
+            description: markdown::inline(text(&response["description"])),
             kind: media.map(|media| self.kind(&media["schema"])),
             headers: entries(&response["headers"])
                 .map(|(name, _)| name.clone())
