@@ -73,6 +73,9 @@ function words(line) {
 /** The value of a path such as `.catalog[0].code // "GB"` in a file, as `jq -r` would print it. */
 function valueIn(file, filter) {
   const [path, fallback] = filter.split(' // ');
+  // The first text that a pattern matches, wherever it is.
+  const [, pattern] = /capture\("(.*?)"\)/.exec(path) ?? [];
+  if (pattern) return new RegExp(pattern).exec(files.get(file))?.[1] ?? JSON.parse(fallback ?? 'null');
   let value = JSON.parse(files.get(file) ?? 'null');
   for (const [, name, place] of path.matchAll(/\.(\w+)|\[(-?\d+)\]/g)) value = name ? value?.[name] : value?.at(Number(place));
   return String(value ?? (fallback ? JSON.parse(fallback) : null));
@@ -258,5 +261,5 @@ const forms = document.querySelectorAll('form.try');
 forms.forEach(tryable);
 const runnable = [...body.querySelectorAll('pre')].map(tools).find(Boolean);
 // Where the reader needs it first.
-if (forms.length > 0) body.prepend(reader());
-else runnable?.before(reader());
+if (forms.length > 0) document.querySelector('#request').after(reader());
+else (runnable?.closest('.beside') ?? runnable?.closest('.tabs') ?? runnable)?.before(reader());

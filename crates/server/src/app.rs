@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vitrine_ingest::view::TextAddresses;
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
-use crate::docs::{Documentation, ErrorFacts, Retry, Sources};
+use crate::docs::{Documentation, ErrorFacts, OperationName, Retry, Sources};
 use crate::http::access::simulation;
 use crate::http::endpoints::Endpoints;
 use crate::http::endpoints::site::{Pages, RenderError};
@@ -62,6 +62,9 @@ fn documentation(public_url: String) -> Documentation {
     Documentation::new(Sources {
         public_url,
         openapi: |public_url| openapi::document(public_url, &Version::default()),
+        operations: openapi::operations()
+            .map(|(id, title)| OperationName { id, title })
+            .collect(),
         error: error_facts,
     })
 }
@@ -92,8 +95,17 @@ impl Pages for Documentation {
         Ok(self.render(path)?)
     }
 
-    fn render_not_found(&self, depth: usize, help: &str) -> Result<String, RenderError> {
-        Ok(self.render_not_found(depth, help)?)
+    fn render_search(&self, query: &str) -> Result<String, RenderError> {
+        Ok(self.render_search(query)?)
+    }
+
+    fn render_not_found(
+        &self,
+        path: &str,
+        depth: usize,
+        help: &str,
+    ) -> Result<String, RenderError> {
+        Ok(self.render_not_found(path, depth, help)?)
     }
 }
 

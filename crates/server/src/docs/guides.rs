@@ -1,6 +1,6 @@
-//! Guides: Markdown files in `docs-site/`, in reading order.
+//! Guides: Markdown files in `docs-site/`, and the order in which one needs them.
 
-use super::{Context, markdown};
+use super::{Context, Page, markdown};
 
 /// A guide.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,91 +15,153 @@ pub(super) struct Guide {
 }
 
 /// The page at `/docs`.
-pub(super) const QUICK_START: Guide = Guide {
+pub(super) static OVERVIEW: Guide = Guide {
     name: "",
+    title: "Overview",
+    lead: "The catalog of what you can order as payouts, and the three things that you do with it.",
+    text: include_str!("../../docs-site/overview.md"),
+};
+
+static QUICK_START: Guide = Guide {
+    name: "quick-start",
     title: "Quick start",
     lead: "From a key to a working picker in ten minutes.",
     text: include_str!("../../docs-site/quick-start.md"),
 };
 
-/// Other guides.
-pub(super) static GUIDES: [Guide; 12] = [
-    Guide {
-        name: "products",
-        title: "Products",
-        lead: "The fields of a product, and how to read one of an unknown type.",
-        text: include_str!("../../docs-site/products.md"),
-    },
-    Guide {
-        name: "filters",
-        title: "Filters",
-        lead: "Request only the products that your user can order.",
-        text: include_str!("../../docs-site/filters.md"),
-    },
-    Guide {
-        name: "paging",
-        title: "Paging",
-        lead: "Read all products, each exactly once, even if the catalog changes meanwhile.",
-        text: include_str!("../../docs-site/paging.md"),
-    },
-    Guide {
-        name: "changes",
-        title: "Keep a copy",
-        lead: "Read the catalog once, then only what differs: removals are told, and a copy stays right.",
-        text: include_str!("../../docs-site/changes.md"),
-    },
-    Guide {
-        name: "webhooks",
-        title: "Receive webhooks",
-        lead: "Be told of changes as they happen, in order, until you have acknowledged them.",
-        text: include_str!("../../docs-site/webhooks.md"),
-    },
-    Guide {
-        name: "texts",
-        title: "Texts and locales",
-        lead: "Descriptions, terms and instructions: as addresses, as Markdown, or as HTML that is safe to show.",
-        text: include_str!("../../docs-site/texts.md"),
-    },
-    Guide {
-        name: "caching",
-        title: "Caching",
-        lead: "Revalidate for free: a read of something unchanged costs no body and no quota.",
-        text: include_str!("../../docs-site/caching.md"),
-    },
-    Guide {
-        name: "versions",
-        title: "Versions",
-        lead: "Which version answers, and what may change without a new one.",
-        text: include_str!("../../docs-site/versions.md"),
-    },
-    Guide {
-        name: "limits",
-        title: "Limits",
-        lead: "Rate limits, the headers that report them, and the maximum size of a request.",
-        text: include_str!("../../docs-site/limits.md"),
-    },
-    Guide {
-        name: "keys",
-        title: "Keys",
-        lead: "The form of a key, how to send it, and how to rotate it without a gap.",
-        text: include_str!("../../docs-site/keys.md"),
-    },
-    Guide {
-        name: "clients",
-        title: "HTTP clients",
-        lead: "Defaults of HTTP libraries that this API refuses, and the settings that fix them.",
-        text: include_str!("../../docs-site/clients.md"),
-    },
-    Guide {
-        name: "recipes",
-        title: "Recipes",
-        lead: "A whole program in seven languages: pages, filters, one product, errors and retries.",
-        text: include_str!("../../docs-site/recipes.md"),
-    },
+static RECIPES: Guide = Guide {
+    name: "recipes",
+    title: "Recipes",
+    lead: "A whole program in seven languages: pages, filters, one product, errors and retries.",
+    text: include_str!("../../docs-site/recipes.md"),
+};
+
+static PRODUCTS: Guide = Guide {
+    name: "products",
+    title: "Products",
+    lead: "The fields of a product, and how to read one of an unknown type.",
+    text: include_str!("../../docs-site/products.md"),
+};
+
+static FILTERS: Guide = Guide {
+    name: "filters",
+    title: "Filters",
+    lead: "Request only the products that your user can order.",
+    text: include_str!("../../docs-site/filters.md"),
+};
+
+static PAGING: Guide = Guide {
+    name: "paging",
+    title: "Paging",
+    lead: "Read all products, each exactly once, even if the catalog changes meanwhile.",
+    text: include_str!("../../docs-site/paging.md"),
+};
+
+static TEXTS: Guide = Guide {
+    name: "texts",
+    title: "Texts and locales",
+    lead: "Descriptions, terms and instructions: as addresses, as Markdown, or as HTML that is safe to show.",
+    text: include_str!("../../docs-site/texts.md"),
+};
+
+static ASSORTMENTS: Guide = Guide {
+    name: "assortments",
+    title: "Your assortment",
+    lead: "The products that your key sees, at your discounts; and why one may be missing.",
+    text: include_str!("../../docs-site/assortments.md"),
+};
+
+static CACHING: Guide = Guide {
+    name: "caching",
+    title: "Caching",
+    lead: "Revalidate for free: a read of something unchanged costs no body and no quota.",
+    text: include_str!("../../docs-site/caching.md"),
+};
+
+static CHANGES: Guide = Guide {
+    name: "changes",
+    title: "Keep a copy",
+    lead: "Read the catalog once, then only what differs: removals are told, and a copy stays right.",
+    text: include_str!("../../docs-site/changes.md"),
+};
+
+static WEBHOOKS: Guide = Guide {
+    name: "webhooks",
+    title: "Receive webhooks",
+    lead: "Be told of changes as they happen, in order, until you have acknowledged them.",
+    text: include_str!("../../docs-site/webhooks.md"),
+};
+
+static KEYS: Guide = Guide {
+    name: "keys",
+    title: "Keys",
+    lead: "The form of a key, how to send it, and how to rotate it without a gap.",
+    text: include_str!("../../docs-site/keys.md"),
+};
+
+static LIMITS: Guide = Guide {
+    name: "limits",
+    title: "Limits",
+    lead: "Rate limits, the headers that report them, and the maximum size of a request.",
+    text: include_str!("../../docs-site/limits.md"),
+};
+
+static CLIENTS: Guide = Guide {
+    name: "clients",
+    title: "HTTP clients",
+    lead: "Defaults of HTTP libraries that this API refuses, and the settings that fix them.",
+    text: include_str!("../../docs-site/clients.md"),
+};
+
+static VERSIONS: Guide = Guide {
+    name: "versions",
+    title: "Versions",
+    lead: "Which version answers, and what may change without a new one.",
+    text: include_str!("../../docs-site/versions.md"),
+};
+
+/// All pages but those of the reference and of error types, in groups, in the order in which one needs them.
+pub(super) static GROUPS: [(&str, &[Page]); 4] = [
+    (
+        "Start",
+        &[
+            Page::Overview,
+            Page::Guide(&QUICK_START),
+            Page::Guide(&RECIPES),
+        ],
+    ),
+    (
+        "Read the catalog",
+        &[
+            Page::Guide(&PRODUCTS),
+            Page::Guide(&FILTERS),
+            Page::Guide(&PAGING),
+            Page::Guide(&TEXTS),
+            Page::Guide(&ASSORTMENTS),
+        ],
+    ),
+    (
+        "Stay up to date",
+        &[
+            Page::Guide(&CACHING),
+            Page::Guide(&CHANGES),
+            Page::Guide(&WEBHOOKS),
+        ],
+    ),
+    (
+        "Go live",
+        &[
+            Page::Guide(&KEYS),
+            Page::Errors,
+            Page::Guide(&LIMITS),
+            Page::Guide(&CLIENTS),
+            Page::Guide(&VERSIONS),
+        ],
+    ),
 ];
 
 /// Programs in guides, by their placeholders. Tests run them as the page shows them.
-const RECIPES: [(&str, &str); 13] = [
+const PROGRAMS: [(&str, &str); 18] = [
     ("{copy.py}", include_str!("../../docs-site/recipes/copy.py")),
     (
         "{copy.mjs}",
@@ -120,6 +182,26 @@ const RECIPES: [(&str, &str); 13] = [
     (
         "{receive.rb}",
         include_str!("../../docs-site/recipes/receive.rb"),
+    ),
+    (
+        "{revalidate.mjs}",
+        include_str!("../../docs-site/recipes/revalidate.mjs"),
+    ),
+    (
+        "{revalidate.py}",
+        include_str!("../../docs-site/recipes/revalidate.py"),
+    ),
+    (
+        "{revalidate.go}",
+        include_str!("../../docs-site/recipes/revalidate.go"),
+    ),
+    (
+        "{revalidate.php}",
+        include_str!("../../docs-site/recipes/revalidate.php"),
+    ),
+    (
+        "{revalidate.rb}",
+        include_str!("../../docs-site/recipes/revalidate.rb"),
     ),
     (
         "{recipe.mjs}",
@@ -153,7 +235,7 @@ const RECIPES: [(&str, &str); 13] = [
 
 pub(super) fn render(guide: &Guide, context: &Context<'_>) -> Result<String, askama::Error> {
     // Inserted last: their own braces are no placeholders.
-    let text = RECIPES
+    let text = PROGRAMS
         .iter()
         .fold(context.filled(guide.text), |text, (name, program)| {
             text.replace(name, program)

@@ -1,33 +1,61 @@
-//! Markdown of the site to HTML: CommonMark with tables, headings with anchors, and scrollable tables. The Markdown is
-//! our own, so it isn't sanitised; raw HTML is off all the same.
+//! Markdown of the site to HTML: CommonMark with tables, headings with anchors, scrollable tables, and code beside the
+//! prose before it. Requests get a tab for each language. The Markdown is our own, so it isn't sanitised; raw HTML is off
+//! all the same.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-use comrak::adapters::{HeadingAdapter, HeadingMeta, SyntaxHighlighterAdapter};
-use comrak::html::{escape, write_opening_tag};
-use comrak::nodes::Sourcepos;
+use comrak::adapters::{HeadingAdapter, HeadingMeta};
+use comrak::html::escape;
+use comrak::nodes::{AstNode, NodeValue, Sourcepos};
 use comrak::options::Plugins;
 use comrak::{Anchorizer, Arena, Options};
 
-use super::Heading;
+use super::highlight::highlighted;
+use super::{Heading, snippets};
+
+/// Languages of programs, by their names in Markdown, and their names for people. Neighbouring blocks in different ones
+/// are tabs.
+const LANGUAGES: [(&str, &str); 8] = [
+    ("sh", "curl"),
+    ("js", "JavaScript"),
+    ("python", "Python"),
+    ("go", "Go"),
+    ("php", "PHP"),
+    ("ruby", "Ruby"),
+    ("java", "Java"),
+    ("rust", "Rust"),
+];
+
+/// Length of code from which it stands below the prose, in lines.
+const LONG_LINES: usize = 45;
 
 /// Renders a text; returns the HTML, and the headings of the second level.
 pub(super) fn page(markdown: &str) -> (String, Vec<Heading>) {
     let headings = Headings::default();
     let mut plugins = Plugins::default();
     plugins.render.heading_adapter = Some(&headings);
-    plugins.render.codefence_syntax_highlighter = Some(&Code);
-    let html = render(markdown, &plugins);
+    let options = options();
+    let arena = Arena::new();
+    let document = comrak::parse_document(&arena, markdown, &options);
+    let mut page = Layout::new(&headings);
+    for node in document.children() {
+        match &node.data().value {
+            NodeValue::CodeBlock(block) => page.code(&block.info, &block.literal),
+            NodeValue::Heading(_) => page.heading(&html_of(node, &options, &plugins)),
+            _ => page.prose(&html_of(node, &options, &plugins)),
+        }
+    }
+    let html = page.finish();
     let found = headings.0.into_inner().unwrap_or_default().found;
     (html, found)
 }
 
 /// Renders paragraphs.
 pub(super) fn text(markdown: &str) -> String {
-    render(markdown, &Plugins::default())
+    let (options, arena) = (options(), Arena::new());
+    let document = comrak::parse_document(&arena, markdown, &options);
+    html_of(document, &options, &Plugins::default())
 }
 
 /// Renders one paragraph, without its tags.
@@ -43,17 +71,17 @@ pub(super) fn inline(markdown: &str) -> String {
     }
 }
 
-fn render(markdown: &str, plugins: &Plugins<'_>) -> String {
+fn options() -> Options<'static> {
     let mut options = Options::default();
     options.extension.table = true;
-    // The text after a code block's language goes to `data-meta`: the expected status or kind of response.
-    options.render.full_info_string = true;
-    let arena = Arena::new();
-    let document = comrak::parse_document(&arena, markdown, &options);
+    options
+}
+
+fn html_of<'a>(node: &'a AstNode<'a>, options: &Options<'_>, plugins: &Plugins<'_>) -> String {
     let mut html = String::new();
     // Writing to a string can't fail.
-    let _ = comrak::format_html_with_plugins(document, &options, &mut html, plugins);
-    // Scrollable regions must be reachable by keyboard, code blocks included (see `Code`).
+    let _ = comrak::format_html_with_plugins(node, options, &mut html, plugins);
+    // Scrollable regions must be reachable by keyboard, code blocks included (see `block`).
     html.replace(
         "<table>",
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>",
@@ -61,30 +89,171 @@ fn render(markdown: &str, plugins: &Plugins<'_>) -> String {
     .replace("</table>", "</table></div>")
 }
 
-/// Renders code blocks with attributes in a fixed order, so that a page is the same on every server.
-struct Code;
+/// Code block.
+struct Block {
+    language: String,
+    /// Expectation of the tests: the promised status or kind of response.
+    meta: String,
+    code: String,
+}
 
-/// Attributes of an element by name.
-type Attributes<'a> = HashMap<&'static str, Cow<'a, str>>;
-
-impl SyntaxHighlighterAdapter for Code {
-    fn write_highlighted(
-        &self,
-        output: &mut dyn Write,
-        _language: Option<&str>,
-        code: &str,
-    ) -> fmt::Result {
-        escape(output, code)
+impl Block {
+    fn name(&self) -> Option<&'static str> {
+        let language = LANGUAGES.iter().find(|(id, _)| *id == self.language);
+        language.map(|(_, name)| *name)
     }
 
-    fn write_pre_tag(&self, output: &mut dyn Write, _attributes: Attributes<'_>) -> fmt::Result {
-        output.write_str("<pre tabindex=\"0\">")
+    fn html(&self) -> String {
+        let Self {
+            language,
+            meta,
+            code,
+        } = self;
+        let meta = match meta.as_str() {
+            "" => String::new(),
+            meta => format!(" data-meta=\"{}\"", escaped(meta)),
+        };
+        let code = highlighted(language, code);
+        let language = escaped(language);
+        format!(
+            "<pre tabindex=\"0\"><code class=\"language-{language}\"{meta}>{code}</code></pre>\n"
+        )
+    }
+}
+
+/// Page in the making: prose and the code that follows it are put side by side.
+struct Layout<'h> {
+    headings: &'h Headings,
+    html: String,
+    /// Prose since the last heading or code.
+    prose: String,
+    /// Code since then.
+    code: Vec<Block>,
+}
+
+impl<'h> Layout<'h> {
+    fn new(headings: &'h Headings) -> Self {
+        Self {
+            headings,
+            html: String::new(),
+            prose: String::new(),
+            code: Vec::new(),
+        }
     }
 
-    fn write_code_tag(&self, output: &mut dyn Write, attributes: Attributes<'_>) -> fmt::Result {
-        let attributes: BTreeMap<&str, Cow<'_, str>> = attributes.into_iter().collect();
-        write_opening_tag(output, "code", attributes)
+    fn heading(&mut self, html: &str) {
+        self.flush();
+        self.html += html;
     }
+
+    fn prose(&mut self, html: &str) {
+        if !self.code.is_empty() {
+            self.flush();
+        }
+        self.prose += html;
+    }
+
+    fn code(&mut self, info: &str, code: &str) {
+        let (language, meta) = info.split_once(' ').unwrap_or((info, ""));
+        self.code.push(Block {
+            language: language.to_owned(),
+            meta: meta.to_owned(),
+            code: code.to_owned(),
+        });
+    }
+
+    fn flush(&mut self) {
+        let prose = std::mem::take(&mut self.prose);
+        let blocks = std::mem::take(&mut self.code);
+        let lines = blocks.iter().map(|block| block.code.lines().count());
+        let is_long = lines.max().is_some_and(|lines| lines > LONG_LINES);
+        let code = self.tabs(blocks);
+        if prose.is_empty() || code.is_empty() || is_long {
+            self.html += &prose;
+            self.html += &code;
+        } else {
+            let html = format!(
+                "<div class=\"beside\">\n<div class=\"beside-prose\">\n{prose}</div>\n<div class=\"beside-code\">\n{code}</div>\n</div>\n"
+            );
+            self.html += &html;
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.flush();
+        self.html
+    }
+
+    /// Renders blocks; neighbours in different languages become tabs, and so does a request in shell.
+    fn tabs(&self, blocks: Vec<Block>) -> String {
+        let mut html = String::new();
+        let mut group: Vec<Block> = Vec::new();
+        for block in blocks {
+            let is_shell = block.language == "sh";
+            let translated = is_shell.then(|| snippets::translated(&block.code));
+            if let Some(programs) = translated.flatten() {
+                html += &self.group(&std::mem::take(&mut group));
+                html += &request_tabs(&block, programs);
+                continue;
+            }
+            let is_new = |other: &Block| other.language != block.language;
+            let belongs = block.language != "sh" && block.name().is_some();
+            if !belongs || !group.iter().all(is_new) {
+                html += &self.group(&std::mem::take(&mut group));
+            }
+            match belongs {
+                true => group.push(block),
+                false => html += &block.html(),
+            }
+        }
+        html + &self.group(&group)
+    }
+
+    /// Renders programs of one purpose. Their tabs have anchors, which guides link to.
+    fn group(&self, blocks: &[Block]) -> String {
+        if blocks.len() < 2 {
+            return blocks.iter().map(Block::html).collect();
+        }
+        let tab = |block: &Block| {
+            let name = block.name().unwrap_or_default();
+            let id = self.headings.anchor(name);
+            tab(&format!(" id=\"{id}\""), block)
+        };
+        let tabs: String = blocks.iter().map(tab).collect();
+        format!("<div class=\"tabs\">\n{tabs}</div>\n")
+    }
+}
+
+/// Renders a request in shell and in the other languages.
+fn request_tabs(shell: &Block, programs: [(&'static str, String); 5]) -> String {
+    let mut tabs = tab("", shell);
+    for (language, code) in programs {
+        let block = Block {
+            language: language.to_owned(),
+            // Tests run it with the variables that the shell has, and compare what is printed.
+            meta: "request".to_owned(),
+            code,
+        };
+        tabs += &tab("", &block);
+    }
+    format!("<div class=\"tabs\">\n{tabs}</div>\n")
+}
+
+/// Renders a tab. Without script all tabs of a group are shown, each below the name of its language.
+fn tab(attributes: &str, block: &Block) -> String {
+    let name = block.name().unwrap_or_default();
+    let html = block.html();
+    format!(
+        "<div class=\"tab\"{attributes} data-language=\"{name}\">\n<p class=\"tab-name\">{name}</p>\n{html}</div>\n"
+    )
+}
+
+/// Escapes a text for HTML.
+pub(super) fn escaped(text: &str) -> String {
+    let mut html = String::new();
+    // Writing to a string can't fail.
+    let _ = escape(&mut html, text);
+    html
 }
 
 #[derive(Default)]
@@ -94,6 +263,14 @@ struct Headings(Mutex<Collected>);
 struct Collected {
     anchorizer: Anchorizer,
     found: Vec<Heading>,
+}
+
+impl Headings {
+    /// Returns an anchor that no other part of the page has.
+    fn anchor(&self, name: &str) -> String {
+        let mut collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        collected.anchorizer.anchorize(name)
+    }
 }
 
 impl HeadingAdapter for Headings {
@@ -115,5 +292,31 @@ impl HeadingAdapter for Headings {
 
     fn exit(&self, output: &mut dyn Write, heading: &HeadingMeta) -> fmt::Result {
         writeln!(output, "</h{}>", heading.level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_become_tabs_beside_their_prose() {
+        let (html, _) = page("Ask:\n\n```sh 404\ncurl 'https://a.example/<x>'\n```\n\nRead.\n");
+        assert!(html.starts_with("<div class=\"beside\">"), "{html}");
+        assert_eq!(html.matches("class=\"tab\"").count(), 6, "{html}");
+        assert!(html.contains("<code class=\"language-sh\" data-meta=\"404\">"));
+        assert!(html.ends_with("</div>\n<p>Read.</p>\n"), "{html}");
+        assert!(!html.contains("<x>"), "{html}");
+    }
+
+    #[test]
+    fn neighbouring_programs_become_tabs_with_anchors() {
+        let (html, _) = page("## PHP\n\n```php\n1\n```\n\n```go\n2\n```\n\n```json\n{}\n```\n");
+        assert_eq!(html.matches("class=\"tabs\"").count(), 1, "{html}");
+        for id in ["<h2 id=\"php\">", "id=\"php-1\"", "id=\"go\""] {
+            assert!(html.contains(id), "{id}: {html}");
+        }
+        let (alone, _) = page("```js\n1\n```\n");
+        assert!(!alone.contains("tab-name"), "{alone}");
     }
 }

@@ -1,24 +1,32 @@
 //! The documentation site for developers of clients, at `/docs` on the main port.
 //!
-//! Pages depend only on the public URL, so each is rendered once. Everything is compiled in, and readable without
-//! script; `assets/docs.js` adds forms to try requests.
+//! Pages depend only on the public URL, so each is rendered once; only results of searches and pages of unknown paths are
+//! rendered for a request. Everything is compiled in, and readable without script; `assets/docs.js` adds tabs, forms to
+//! try requests, and results while a search is typed.
 //!
-//! - `guides`: pages of the Markdown files in `docs-site/`
+//! - `guides`: pages of the Markdown files in `docs-site/`, and the order of all pages
 //! - `errors`: a page for each error type
-//! - `reference`: the OpenAPI document as a page
-//! - `markdown`: Markdown to HTML
+//! - `reference`: the OpenAPI document as pages
+//! - `search`: results of searches, by an index that is compiled in
+//! - `suggestions`: pages that resemble a path which doesn't exist
+//! - `frame`: the parts that all pages have
+//! - `markdown`: Markdown to HTML; `highlight`: colours of code; `snippets`: requests in six languages
 
 mod errors;
+mod frame;
 mod guides;
+mod highlight;
 mod markdown;
 mod reference;
-
-use std::borrow::Cow;
+mod search;
+mod snippets;
+mod suggestions;
 
 use askama::Template;
 use vitrine_wire::error::{ErrorBody, ErrorType};
 
-use guides::{GUIDES, Guide};
+use frame::{Context, Heading};
+use guides::Guide;
 
 /// Documentation of one server.
 #[derive(Debug)]
@@ -33,8 +41,19 @@ pub struct Sources {
     pub public_url: String,
     /// Returns the OpenAPI document of the service at a public URL.
     pub openapi: fn(&str) -> String,
+    /// Operations of the OpenAPI document, in its order.
+    pub operations: Vec<OperationName>,
     /// Describes an error type.
     pub error: fn(ErrorType) -> ErrorFacts,
+}
+
+/// Names of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationName {
+    /// Identifier in the OpenAPI document.
+    pub id: &'static str,
+    /// Title.
+    pub title: &'static str,
 }
 
 /// Facts of an error type.
@@ -77,9 +96,11 @@ impl Documentation {
     /// Returns the paths of all pages.
     #[must_use]
     pub fn paths(&self) -> Vec<String> {
-        Page::all()
-            .map(|page| format!("/docs{}", page.path()))
-            .collect()
+        self.pages().map(Page::address).collect()
+    }
+
+    fn pages(&self) -> impl Iterator<Item = Page> {
+        Page::all(&self.sources.operations)
     }
 
     /// Renders the page at one of [`Self::paths`].
@@ -88,21 +109,26 @@ impl Documentation {
     ///
     /// If there is no such page, or its template fails, which a test of all pages rules out.
     pub fn render(&self, path: &str) -> Result<String, askama::Error> {
-        let path = path.strip_prefix("/docs").unwrap_or(path);
-        let page = Page::all().find(|page| page.path() == path);
+        let page = self.pages().find(|page| page.address() == path);
         let page = page.ok_or(askama::Error::ValueMissing)?;
-        let context = Context {
-            page: Some(page),
-            up: page.up().into(),
-            sources: &self.sources,
-        };
+        let context = Context::of(page, &self.sources);
         match page {
-            Page::QuickStart => guides::render(&guides::QUICK_START, &context),
+            Page::Overview => guides::render(&guides::OVERVIEW, &context),
             Page::Guide(guide) => guides::render(guide, &context),
             Page::Errors => errors::render_index(&context),
             Page::Error(kind) => errors::render(kind, &context),
             Page::Reference => reference::render(&context),
+            Page::Operation(name) => reference::render_operation(name, &context),
         }
+    }
+
+    /// Renders the results of a search.
+    ///
+    /// # Errors
+    ///
+    /// If the template fails.
+    pub fn render_search(&self, query: &str) -> Result<String, askama::Error> {
+        search::render(query, &Context::below(1, &self.sources))
     }
 
     /// Renders the page for a path that doesn't exist, `depth` segments below the public URL, with the error's help.
@@ -110,25 +136,26 @@ impl Documentation {
     /// # Errors
     ///
     /// If the template fails.
-    pub fn render_not_found(&self, depth: usize, help: &str) -> Result<String, askama::Error> {
-        let context = Context {
-            page: None,
-            up: "../".repeat(depth).into(),
-            sources: &self.sources,
-        };
+    pub fn render_not_found(
+        &self,
+        path: &str,
+        depth: usize,
+        help: &str,
+    ) -> Result<String, askama::Error> {
+        let context = Context::below(depth, &self.sources);
+        let words = suggestions::words(path);
+        let nearest = suggestions::nearest(&words, self.pages());
         // Backquotes enclose code, as in Markdown; the help isn't rendered as such, since it may quote the path.
         let pieces = help.split('`').enumerate();
         let body = NotFoundTemplate {
             up: &context.up,
             help: pieces.map(|(place, text)| (place % 2 == 1, text)).collect(),
+            pages: nearest.into_iter().map(|page| context.link(page)).collect(),
+            words: words.join(" "),
         }
         .render()?;
-        context.page(
-            "Not found",
-            "There is nothing at this address.",
-            Vec::new(),
-            body,
-        )
+        let lead = "There is nothing at this address.";
+        context.page("Not found", lead, Vec::new(), body)
     }
 }
 
@@ -136,46 +163,64 @@ impl Documentation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Page {
     /// The page at `/docs`.
-    QuickStart,
+    Overview,
     /// A guide.
     Guide(&'static Guide),
     /// Table of all error types.
     Errors,
     /// Page of an error type.
     Error(ErrorType),
-    /// All operations and their responses.
+    /// All operations, headers and schemas.
     Reference,
+    /// Page of an operation.
+    Operation(OperationName),
 }
 
 impl Page {
-    fn all() -> impl Iterator<Item = Self> {
-        let guides = GUIDES.iter().map(Self::Guide);
+    /// Returns all pages in reading order.
+    fn all(operations: &[OperationName]) -> impl Iterator<Item = Self> {
+        let guides = guides::GROUPS.iter().flat_map(|(_, pages)| *pages);
+        let operations = operations.iter().copied().map(Self::Operation);
         let errors = ErrorType::ALL.iter().copied().map(Self::Error);
-        [Self::QuickStart, Self::Errors, Self::Reference]
-            .into_iter()
-            .chain(guides)
-            .chain(errors)
+        let guides = guides.copied().chain([Self::Reference]);
+        guides.chain(operations).chain(errors)
     }
 
-    /// Returns the path below `/docs`.
-    fn path(self) -> String {
+    /// Returns the path, from the public URL.
+    fn address(self) -> String {
         match self {
-            Self::QuickStart => String::new(),
-            Self::Guide(guide) => format!("/{}", guide.name),
-            Self::Errors => "/errors".to_owned(),
-            Self::Error(kind) => format!("/errors/{}", kind.as_str()),
-            Self::Reference => "/reference".to_owned(),
+            Self::Overview => "/docs".to_owned(),
+            Self::Guide(guide) => format!("/docs/{}", guide.name),
+            Self::Errors => "/docs/errors".to_owned(),
+            Self::Error(kind) => format!("/docs/errors/{}", kind.as_str()),
+            Self::Reference => "/docs/reference".to_owned(),
+            Self::Operation(name) => format!("/docs/reference/{}", name.id),
         }
     }
 
-    /// Returns the relative path from the page up to the public URL. Links are relative, so that they hold behind a
-    /// proxy that puts the server below a path, and without it.
-    const fn up(self) -> &'static str {
+    fn title(self) -> &'static str {
         match self {
-            Self::QuickStart => "",
-            Self::Guide(_) | Self::Errors | Self::Reference => "../",
-            Self::Error(_) => "../../",
+            Self::Overview => "Overview",
+            Self::Guide(guide) => guide.title,
+            Self::Errors => "Errors",
+            Self::Error(kind) => kind.as_str(),
+            Self::Reference => "API reference",
+            Self::Operation(name) => name.title,
         }
+    }
+
+    /// Returns the number of segments from the page up to the public URL.
+    const fn depth(self) -> usize {
+        match self {
+            Self::Overview => 0,
+            Self::Guide(_) | Self::Errors | Self::Reference => 1,
+            Self::Error(_) | Self::Operation(_) => 2,
+        }
+    }
+
+    /// Returns true if the page is below another one.
+    const fn is_below(self, other: Self) -> bool {
+        matches!((self, other), (Self::Error(_), Self::Errors))
     }
 }
 
@@ -185,134 +230,8 @@ struct NotFoundTemplate<'p> {
     up: &'p str,
     /// Parts of the help, each with true if it is code.
     help: Vec<(bool, &'p str)>,
-}
-
-/// Context of all templates.
-struct Context<'p> {
-    /// Current page; `None` for the page of an unknown path.
-    page: Option<Page>,
-    /// Relative path up to the public URL.
-    up: Cow<'static, str>,
-    sources: &'p Sources,
-}
-
-impl Context<'_> {
-    /// Returns the base URL of the API.
-    fn base(&self) -> String {
-        format!("{}/v2", self.sources.public_url)
-    }
-
-    /// Fills the placeholders in the site's Markdown with this server's URLs.
-    fn filled(&self, markdown: &str) -> String {
-        markdown
-            .replace("{base}", &self.base())
-            .replace("{public}", &self.sources.public_url)
-            .replace("{up}", &self.up)
-    }
-
-    fn assets(&self) -> String {
-        format!("{}docs/assets", self.up)
-    }
-
-    /// Returns the site's pages in reading order, in groups.
-    fn navigation(&self) -> Vec<Group> {
-        let link = |page: Page, title: &'static str| Link {
-            href: format!("{}docs{}", self.up, page.path()),
-            title,
-            is_current: Some(page) == self.page,
-            is_open: matches!((page, self.page), (Page::Errors, Some(Page::Error(_)))),
-        };
-        let guide = |guide: &'static Guide| link(Page::Guide(guide), guide.title);
-        let mut guides: Vec<Link> = GUIDES.iter().map(guide).collect();
-        guides.push(link(Page::Errors, "Errors"));
-        vec![
-            Group {
-                title: "Start",
-                links: vec![link(Page::QuickStart, guides::QUICK_START.title)],
-            },
-            Group {
-                title: "Guides",
-                links: guides,
-            },
-            Group {
-                title: "Reference",
-                links: vec![link(Page::Reference, "API reference")],
-            },
-        ]
-    }
-}
-
-struct Group {
-    title: &'static str,
-    links: Vec<Link>,
-}
-
-struct Link {
-    href: String,
-    title: &'static str,
-    is_current: bool,
-    /// True if the current page is below it.
-    is_open: bool,
-}
-
-/// Heading in a page's table of contents.
-struct Heading {
-    id: String,
-    title: String,
-}
-
-/// Frame around every page: `templates/docs/page.html`.
-#[derive(Template)]
-#[template(path = "docs/page.html")]
-struct PageTemplate<'p> {
-    assets: String,
-    /// Relative path up to the public URL.
-    up: &'p str,
-    groups: Vec<Group>,
-    title: &'p str,
-    /// First sentence of the page.
-    lead: String,
-    contents: Vec<Heading>,
-    /// HTML of the page, rendered by `markdown` or another template; nothing in it comes from outside.
-    body: String,
-    previous: Option<(String, &'static str)>,
-    next: Option<(String, &'static str)>,
-    base: String,
-}
-
-impl Context<'_> {
-    /// Renders the whole page around its content.
-    fn page(
-        &self,
-        title: &str,
-        lead: &str,
-        contents: Vec<Heading>,
-        body: String,
-    ) -> Result<String, askama::Error> {
-        let groups = self.navigation();
-        let links: Vec<&Link> = groups.iter().flat_map(|group| &group.links).collect();
-        let current = links.iter().position(|link| link.is_current);
-        let neighbour = |place: Option<usize>| {
-            let link = links.get(place?)?;
-            Some((link.href.clone(), link.title))
-        };
-        // Pages of error types are below their table; the previous page is the table.
-        let above = links.iter().position(|link| link.is_open);
-        let before = current.and_then(|place| place.checked_sub(1));
-        let previous = neighbour(above.or(before));
-        let next = neighbour(current.map(|place| place + 1));
-        PageTemplate {
-            assets: self.assets(),
-            up: &self.up,
-            title,
-            lead: markdown::inline(&self.filled(lead)),
-            contents,
-            body,
-            previous,
-            next,
-            base: self.base(),
-            groups,
-        }
-        .render()
-    }
+    /// Pages that the reader may have meant.
+    pages: Vec<frame::Link>,
+    /// Words of the path.
+    words: String,
 }

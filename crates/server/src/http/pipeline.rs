@@ -136,6 +136,11 @@ impl<'r> Admitted<'_, 'r> {
                 self.answer_public(self.app.endpoints.openapi(query)).await
             }
             Operation::Docs => self.answer_public(self.docs()).await,
+            Operation::SearchDocs => {
+                let query = self.request.uri.query();
+                let found = self.app.endpoints.site().search(query);
+                self.answer_public(found).await
+            }
         };
         Ok(response.unwrap_or_else(Response::from))
     }

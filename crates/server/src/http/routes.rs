@@ -44,6 +44,8 @@ pub enum Operation {
     GetOpenapi,
     /// Serves the documentation site, without a key.
     Docs,
+    /// Searches the documentation site, without a key.
+    SearchDocs,
 }
 
 /// The operations of the contract that need a key.
@@ -64,7 +66,7 @@ pub enum KeyedOperation {
 }
 
 /// The routes.
-pub const ROUTES: [Route; 12] = [
+pub const ROUTES: [Route; 14] = [
     Route::new(
         "/v2/product",
         None,
@@ -98,9 +100,15 @@ pub const ROUTES: [Route; 12] = [
     ),
     Route::new("/openapi.json", None, Operation::GetOpenapi),
     Route::new("/docs", None, Operation::Docs),
+    Route::new("/docs/search", None, Operation::SearchDocs),
     Route::new("/docs/{page}", Some(PathParameter::Page), Operation::Docs),
     Route::new(
         "/docs/errors/{type}",
+        Some(PathParameter::Page),
+        Operation::Docs,
+    ),
+    Route::new(
+        "/docs/reference/{operation}",
         Some(PathParameter::Page),
         Operation::Docs,
     ),
@@ -155,7 +163,7 @@ pub enum Captured {
     Code(ProductCode),
     /// `{digest}.md`
     Digest(TextDigest),
-    /// `{page}` and `{type}`: the name of a page, which may not exist.
+    /// `{page}`, `{type}` and `{operation}`: the name of a page, which may not exist.
     Page,
     /// `{name}`
     Asset(&'static Asset),
@@ -204,8 +212,13 @@ pub fn nearest(path: &str) -> Option<&'static str> {
     }
     let lower = path.to_ascii_lowercase();
     let segments: Vec<&str> = unversioned(&lower).collect();
-    let is_api = |route: &&Route| route.operation != Operation::Docs;
-    let similar = ROUTES.iter().filter(is_api).map(|route| {
+    // The page for such a path suggests pages.
+    if segments.first() == Some(&"docs") {
+        return None;
+    }
+    let is_site =
+        |route: &Route| matches!(route.operation, Operation::Docs | Operation::SearchDocs);
+    let similar = ROUTES.iter().filter(|route| !is_site(route)).map(|route| {
         let template: Vec<&str> = unversioned(route.template).collect();
         let is_alike = template.len() == segments.len();
         // Any value may stand for the parameter.
@@ -267,6 +280,7 @@ mod tests {
             ("/v2/none", None),
             ("/", None),
             ("/favicon.ico", None),
+            ("/docs/pageing.html", None),
             ("/wp-login.php", None),
             ("*", None),
             ("", None),

@@ -24,7 +24,7 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 /// All assets.
-pub const ASSETS: [Asset; 8] = [
+pub const ASSETS: [Asset; 10] = [
     Asset {
         name: "base.css",
         content_type: CSS,
@@ -39,6 +39,16 @@ pub const ASSETS: [Asset; 8] = [
         name: "docs.js",
         content_type: JAVASCRIPT,
         bytes: include_bytes!("../../assets/docs.js"),
+    },
+    Asset {
+        name: "docs-search.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../../assets/docs-search.js"),
+    },
+    Asset {
+        name: "docs-tabs.js",
+        content_type: JAVASCRIPT,
+        bytes: include_bytes!("../../assets/docs-tabs.js"),
     },
     Asset {
         name: "browser.css",

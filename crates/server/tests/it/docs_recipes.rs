@@ -67,22 +67,23 @@ fn rust_recipe() {
     rust::run();
 }
 
-/// Returns the code of a block of a page.
+/// Returns the program that a page prints in a language.
 pub fn printed(server: &Server, path: &str, language: &str) -> String {
     let (_, page) = pages(server)
         .into_iter()
         .find(|(own, _)| own == path)
         .expect("the page");
-    let block = page.code.into_iter().find(|(own, _, _)| own == language);
+    // Requests in this language are printed, too.
+    let is_program = |(own, meta, _): &(String, Option<String>, String)| {
+        own == language && meta.as_deref() != Some("request")
+    };
+    let block = page.code.into_iter().find(is_program);
     block.unwrap_or_else(|| panic!("no {language}")).2
 }
 
-/// Returns true if a recipe's language is installed; says so if it isn't.
-fn is_installed(recipe: &Recipe) -> bool {
-    let Recipe {
-        language, program, ..
-    } = recipe;
-    let argument = match *language {
+/// Returns true if the program that runs a language is installed; says so if it isn't.
+pub fn is_installed(language: &str, program: &str, what: &str) -> bool {
+    let argument = match language {
         "go" => "version",
         _ => "--version",
     };
@@ -90,19 +91,20 @@ fn is_installed(recipe: &Recipe) -> bool {
         return true;
     }
     let is = |name: &str, value: &str| std::env::var(name).as_deref() == Ok(value);
-    let is_required = is("CI", "true") && REQUIRED_IN_CI.contains(language);
+    let is_required = is("CI", "true") && REQUIRED_IN_CI.contains(&language);
     assert!(
         !is_required && !is("VITRINE_RECIPES", "all"),
         "{program} is missing"
     );
-    skipped(&format!("the recipe in {language}: there is no {program}"));
+    skipped(&format!("{what} in {language}: there is no {program}"));
     false
 }
 
 /// Writes the recipes whose language is installed, as printed, and returns the commands that run them.
 fn commands(server: &Server, directory: &Path, recipes: &[Recipe]) -> Vec<(&'static str, Command)> {
     let mut commands = Vec::new();
-    for recipe in recipes.iter().filter(|recipe| is_installed(recipe)) {
+    let is_there = |recipe: &&Recipe| is_installed(recipe.language, recipe.program, "the recipe");
+    for recipe in recipes.iter().filter(is_there) {
         let code = printed(server, "/docs/recipes", recipe.language);
         std::fs::write(directory.join(recipe.file), code).expect("a file");
         let mut command = Command::new(recipe.program);

@@ -13,16 +13,16 @@ use vitrine_wire::error::ErrorType;
 use crate::harness::{Reply, Server, Store, text, wait_for};
 
 /// Public address, other than the one listened on: below a path, behind a proxy.
-const PUBLIC_URL: &str = "https://catalog.example/shop";
+pub const PUBLIC_URL: &str = "https://catalog.example/shop";
 
 /// Parts of a page.
 #[derive(Default)]
 pub struct Page {
-    tags: Vec<Tag>,
+    pub tags: Vec<Tag>,
     /// Blocks of code: language, the status that they promise, text.
     pub code: Vec<(String, Option<String>, String)>,
     /// Elements that aren't closed in order.
-    faults: Vec<String>,
+    pub faults: Vec<String>,
 }
 
 #[derive(Default)]
@@ -37,25 +37,30 @@ impl TokenSink for Tokens {
     }
 }
 
-fn attribute<'t>(tag: &'t Tag, name: &str) -> Option<&'t str> {
+pub fn attribute<'t>(tag: &'t Tag, name: &str) -> Option<&'t str> {
     let found = tag.attrs.iter().find(|one| &*one.name.local == name);
     found.map(|one| &*one.value)
 }
 
 /// Elements that have no end.
-const VOID: [&str; 6] = ["meta", "link", "img", "br", "hr", "input"];
+pub const VOID: [&str; 6] = ["meta", "link", "img", "br", "hr", "input"];
 
-/// Reads a page.
-pub fn page(html: &str) -> Page {
+/// Returns the tokens of a page.
+pub fn tokens(html: &str) -> Vec<Token> {
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(html));
     let tokenizer = Tokenizer::new(Tokens::default(), TokenizerOpts::default());
     let _ = tokenizer.feed(&input);
     tokenizer.end();
+    tokenizer.sink.0.take()
+}
+
+/// Reads a page.
+pub fn page(html: &str) -> Page {
     let mut page = Page::default();
     let mut open: Vec<String> = Vec::new();
     let mut is_in_code = false;
-    for token in tokenizer.sink.0.take() {
+    for token in tokens(html) {
         match token {
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
                 let name = tag.name.to_string();
@@ -72,8 +77,8 @@ pub fn page(html: &str) -> Page {
                 page.tags.push(tag);
             }
             Token::TagToken(tag) => {
-                is_in_code = false;
                 let name = tag.name.to_string();
+                is_in_code &= name != "code";
                 if open.pop().as_ref() != Some(&name) {
                     page.faults.push(format!("</{name}> closes something else"));
                 }
@@ -90,8 +95,11 @@ pub fn page(html: &str) -> Page {
     page
 }
 
+/// Addresses of forms count as links.
+const LINKS: [&str; 3] = ["href", "src", "action"];
+
 /// Follows all links of the site from its first page. Returns what each address answered; fragments are checked.
-fn crawl(server: &Server) -> BTreeMap<String, Reply> {
+pub fn crawl(server: &Server) -> BTreeMap<String, Reply> {
     let mut answers = BTreeMap::new();
     let mut waiting = vec![Url::parse(&format!("{PUBLIC_URL}/docs")).expect("an address")];
     let mut fragments = BTreeSet::new();
@@ -118,7 +126,7 @@ fn crawl(server: &Server) -> BTreeMap<String, Reply> {
                         "{id} is twice on {url}"
                     );
                 }
-                for name in ["href", "src"] {
+                for name in LINKS {
                     if let Some(link) = attribute(&tag, name) {
                         waiting.push(url.join(link).expect("a link"));
                     }
@@ -145,6 +153,8 @@ fn docs_links_resolve_and_error_types_have_pages() {
         "/docs",
         "/docs/paging",
         "/docs/reference",
+        "/docs/reference/listProducts",
+        "/docs/search",
         "/docs/assets/docs.js",
         "/openapi.json",
     ] {
@@ -189,6 +199,8 @@ fn pages_bear_their_headers_and_can_be_asked_for_again() {
         ("/docs/errors", "text/html; charset=utf-8"),
         ("/docs/errors/not_found", "text/html; charset=utf-8"),
         ("/docs/reference", "text/html; charset=utf-8"),
+        ("/docs/reference/ping", "text/html; charset=utf-8"),
+        ("/docs/search", "text/html; charset=utf-8"),
         ("/docs/assets/docs.css", "text/css; charset=utf-8"),
         ("/docs/assets/docs.js", "text/javascript; charset=utf-8"),
         ("/docs/assets/icon.svg", "image/svg+xml"),
@@ -227,6 +239,8 @@ fn pages_bear_their_headers_and_can_be_asked_for_again() {
         "/docs/",
         "/docs/nowhere",
         "/docs/errors/none",
+        "/docs/reference/none",
+        "/docs/reference/",
         "/docs/assets/none.css",
         "/docs/assets/",
     ] {
@@ -235,7 +249,12 @@ fn pages_bear_their_headers_and_can_be_asked_for_again() {
     // The access log and the metrics know them by their templates.
     wait_for("the log's lines", || {
         let log = server.stdout();
-        let templates = ["/docs/errors/{type}", "/docs/assets/{name}"];
+        let templates = [
+            "/docs/errors/{type}",
+            "/docs/reference/{operation}",
+            "/docs/search",
+            "/docs/assets/{name}",
+        ];
         templates
             .iter()
             .all(|template| log.contains(template))
@@ -313,10 +332,7 @@ fn unknown_paths_are_pages_for_browsers_and_json_for_clients() {
         assert!(page.faults.is_empty(), "{path}: {:?}", page.faults);
         let mut links = 0;
         for tag in &page.tags {
-            for link in ["href", "src"]
-                .iter()
-                .filter_map(|name| attribute(tag, name))
-            {
+            for link in LINKS.iter().filter_map(|name| attribute(tag, name)) {
                 let mut target = own.join(link).expect("a link");
                 if target.fragment() == Some("content") {
                     continue;

@@ -58,8 +58,10 @@ fn document_has_exactly_the_routes_of_the_plain_list() {
     let others = [
         "/openapi.json",
         "/docs",
+        "/docs/search",
         "/docs/{page}",
         "/docs/errors/{type}",
+        "/docs/reference/{operation}",
         "/docs/assets/{name}",
     ];
     routes.extend(others.map(|path| format!("GET {path}")));

@@ -161,7 +161,9 @@ pub(crate) fn preflight() -> Response {
 /// Returns true if a route needs no key. A path without a route doesn't count: its errors are for the named origins.
 fn is_public(route: Option<&Route>) -> bool {
     match route.map(|route| route.operation) {
-        Some(Operation::GetText | Operation::GetOpenapi | Operation::Docs) => true,
+        Some(
+            Operation::GetText | Operation::GetOpenapi | Operation::Docs | Operation::SearchDocs,
+        ) => true,
         Some(Operation::Keyed(_)) | None => false,
     }
 }

@@ -1,4 +1,5 @@
-//! The documentation site: each page is rendered on its first request, and kept.
+//! The documentation site: each page is rendered on its first request, and kept. Results of searches, and pages of unknown
+//! paths, are rendered for their request.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -17,6 +18,8 @@ use super::precomputed::PrecomputedBody;
 use crate::http::body::Body;
 use crate::http::error::ApiError;
 use crate::http::request::accept::prefers_html;
+use crate::http::request::parameters;
+use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::Resource;
 use crate::http::response::{Audience, Response, vary_by};
 use crate::http::routes::Captured;
@@ -39,12 +42,20 @@ pub trait Pages: fmt::Debug + Send + Sync {
     /// If its template fails.
     fn render(&self, path: &str) -> Result<String, RenderError>;
 
+    /// Renders the results of a search as HTML.
+    ///
+    /// # Errors
+    ///
+    /// If its template fails.
+    fn render_search(&self, query: &str) -> Result<String, RenderError>;
+
     /// Renders the page for a path that doesn't exist, `depth` segments below the public URL, with the error's help.
     ///
     /// # Errors
     ///
     /// If its template fails.
-    fn render_not_found(&self, depth: usize, help: &str) -> Result<String, RenderError>;
+    fn render_not_found(&self, path: &str, depth: usize, help: &str)
+    -> Result<String, RenderError>;
 }
 
 /// Error of a template.
@@ -95,6 +106,22 @@ impl Site {
         }
     }
 
+    /// Returns the results of the search that a query names.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is refused.
+    pub(crate) fn search(&self, query: Option<&str>) -> Result<Resource<'static>, ApiError> {
+        let words = parameters::search(query)?;
+        let html = self.source.render_search(&words).map_err(|error| {
+            tracing::error!("failed to render the results of a search: {error}");
+            ApiError::plain(ErrorType::InternalServerError)
+        })?;
+        let tag = EntityTag::of(html.as_bytes());
+        let found = Resource::made(tag, html.len(), move || Ok(html.into_bytes()));
+        Ok(found.for_audience(Audience::Site(HTML)))
+    }
+
     /// Returns the answer to a path that doesn't exist. Clients that prefer HTML get a page, and at `/` a redirect to
     /// the documentation; all others, and every path of the API, get the error as JSON.
     pub(crate) fn not_found(&self, request: &Parts, error: ApiError) -> Response {
@@ -120,7 +147,7 @@ impl Site {
         }
         match self
             .source
-            .render_not_found(slashes.saturating_sub(1), &help)
+            .render_not_found(path, slashes.saturating_sub(1), &help)
         {
             Ok(html) => {
                 *answer.body_mut() = Body::from(html.into_bytes());

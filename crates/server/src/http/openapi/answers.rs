@@ -67,7 +67,9 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
         Operation::Keyed(KeyedOperation::ListCountries) => reference("CountryList"),
         Operation::Keyed(KeyedOperation::Ping) => reference("Pong"),
         Operation::GetText => json!({"type": "string"}),
-        Operation::GetOpenapi | Operation::Docs => json!({"type": "object"}),
+        Operation::GetOpenapi | Operation::Docs | Operation::SearchDocs => {
+            json!({"type": "object"})
+        }
     };
     let is_keyed = matches!(operation, Operation::Keyed(_));
     let (content_type, mut names) = match is_keyed {

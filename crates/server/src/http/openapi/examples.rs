@@ -107,7 +107,7 @@ pub(super) fn found(operation: Operation) -> Value {
             );
             return json!({"text": example});
         }
-        Operation::GetOpenapi | Operation::Docs => Vec::new(),
+        Operation::GetOpenapi | Operation::Docs | Operation::SearchDocs => Vec::new(),
     };
     let described = |(name, summary, target, body): Found| {
         // A test that compares the bodies with the server's holds that they are JSON.
@@ -193,7 +193,7 @@ fn refused_targets(operation: Operation) -> Vec<(&'static str, &'static str, Str
             let target = format!("/v2/texts/{TEXT_DIGEST}.md?content=md");
             return vec![("bad_request", NO_PARAMETERS, target)];
         }
-        Operation::GetOpenapi | Operation::Docs => Vec::new(),
+        Operation::GetOpenapi | Operation::Docs | Operation::SearchDocs => Vec::new(),
     };
     let owned = |(name, summary, target): (_, _, &str)| (name, summary, target.to_owned());
     fixed.into_iter().map(owned).collect()
@@ -217,7 +217,8 @@ pub(super) fn bad_requests(operation: Operation) -> Value {
             )
             | Operation::GetText
             | Operation::GetOpenapi
-            | Operation::Docs => parameters::none(query).err(),
+            | Operation::Docs
+            | Operation::SearchDocs => parameters::none(query).err(),
         };
         if let Some(refused) = refused {
             let request = format!("GET {target}");
@@ -255,7 +256,8 @@ pub(super) fn not_found(operation: Operation) -> Option<Value> {
             | KeyedOperation::Ping,
         )
         | Operation::GetOpenapi
-        | Operation::Docs => return None,
+        | Operation::Docs
+        | Operation::SearchDocs => return None,
     };
     Some(json!({"not_found": error(summary, &request, "", &absent)}))
 }

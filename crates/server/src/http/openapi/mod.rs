@@ -29,6 +29,14 @@ pub fn document(public_url: &str, version: &Version) -> String {
     format!("{document:#}\n")
 }
 
+/// Returns the identifier and the title of each operation, in the order of the document.
+pub fn operations() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let described = ROUTES
+        .iter()
+        .filter(|route| route.template.starts_with("/v2"));
+    described.map(|route| operations::names(route.operation))
+}
+
 fn build(public_url: &str, version: &Version) -> Value {
     let paths: Map<String, Value> = ROUTES
         .iter()

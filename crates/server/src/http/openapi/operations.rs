@@ -48,6 +48,12 @@ fn operation(route: &Route, method: Method, words: &Words<'_>) -> Value {
     operation
 }
 
+/// Returns the identifier and the title of an operation.
+pub(super) const fn names(operation: Operation) -> (&'static str, &'static str) {
+    let Words { id, summary, .. } = words(operation);
+    (id, summary)
+}
+
 const fn words(operation: Operation) -> Words<'static> {
     match operation {
         Operation::Keyed(KeyedOperation::ListProducts) => Words {
@@ -99,7 +105,7 @@ const fn words(operation: Operation) -> Words<'static> {
             description: "A text's Markdown (CommonMark with tables and strikethrough) by its SHA-256 digest, as the addresses in `content_resources` name it. It needs no key.\n\nA text at an address never changes: keep it for good. It is served while the catalog names it, and a day longer; then it is a 404, and the product has the address of its present text.\n\nMarkdown is outside text: render it with raw HTML off, or read the product with `content=html`, which is sanitised.",
             found: "The Markdown.",
         },
-        Operation::GetOpenapi | Operation::Docs => Words {
+        Operation::GetOpenapi | Operation::Docs | Operation::SearchDocs => Words {
             id: "getOpenapi",
             tag: "Service",
             summary: "Get this document",

@@ -77,6 +77,7 @@ fn schema(values: Values) -> Value {
         Values::Wait => {
             json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": parameters::MAX_WAIT_SECONDS, "default": 0})
         }
+        Values::Search => json!({"type": "string", "maxLength": parameters::MAX_SEARCH_CHARACTERS}),
         Values::Version => {
             json!({"type": "string", "enum": ApiVersion::SERVED.map(ApiVersion::as_str)})
         }

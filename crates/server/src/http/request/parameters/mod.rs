@@ -72,6 +72,8 @@ pub enum Values {
     Wait,
     /// Date of an API version.
     Version,
+    /// Words of a search.
+    Search,
 }
 
 impl Values {
@@ -89,6 +91,7 @@ impl Values {
             Self::ContentForm => "`url`, `md` or `html`",
             Self::Token => "the token `next` of an answer",
             Self::Wait => "a whole number of seconds from 0 to 55",
+            Self::Search => "some words, at most 100 characters",
             Self::Version => "the date of a served API version, such as `2026-12-01`",
         }
     }
@@ -178,6 +181,11 @@ static PRODUCT: [(ProductParameter, Parameter); 1] = [(ProductParameter::Content
 
 static OPENAPI: [((), Parameter); 1] = [((), rows::VERSION)];
 
+/// Maximum length of a search, in characters.
+pub(crate) const MAX_SEARCH_CHARACTERS: usize = 100;
+
+static SEARCH: [((), Parameter); 1] = [((), rows::SEARCH)];
+
 /// Returns the parameters of an operation.
 #[must_use]
 pub fn of(operation: Operation) -> Vec<&'static Parameter> {
@@ -193,6 +201,7 @@ pub fn of(operation: Operation) -> Vec<&'static Parameter> {
         | Operation::GetText
         | Operation::Docs => Vec::new(),
         Operation::GetOpenapi => OPENAPI.iter().map(|(_, row)| row).collect(),
+        Operation::SearchDocs => SEARCH.iter().map(|(_, row)| row).collect(),
     }
 }
 
@@ -221,6 +230,24 @@ pub fn openapi_version(query: Option<&str>) -> Result<ApiVersion, ApiError> {
     })
     .into_result()?;
     Ok(version)
+}
+
+/// Reads the query of a search.
+///
+/// # Errors
+///
+/// If a parameter is refused, with all faults.
+pub fn search(query: Option<&str>) -> Result<String, ApiError> {
+    let mut words = String::new();
+    let is_search = |value: &str| {
+        value.chars().count() <= MAX_SEARCH_CHARACTERS && !value.contains(char::is_control)
+    };
+    read(query, &SEARCH, &[], |(), row, given, faults| match given {
+        Ok(value) if is_search(value) => value.clone_into(&mut words),
+        Ok(value) | Err(value) => faults.invalid(row, value),
+    })
+    .into_result()?;
+    Ok(words)
 }
 
 /// Reads the query of a product.

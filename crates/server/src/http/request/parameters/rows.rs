@@ -173,3 +173,12 @@ pub(super) const VERSION: Parameter = Parameter {
     description: "The date of the API version that the document describes; without it, the default version.",
     examples: &[("newest", "The newest version", Example::Text("2026-12-01"))],
 };
+
+/// Words of a search of the documentation.
+pub(super) const SEARCH: Parameter = Parameter {
+    name: "q",
+    multiplicity: Multiplicity::One,
+    values: Values::Search,
+    description: "The words to look for.",
+    examples: &[],
+};

@@ -1,44 +1,37 @@
-//! The reference: the OpenAPI document as a page. All of its content, examples included, comes from the document.
+//! The parts of the OpenAPI document that pages show.
 
-use askama::Template;
 use serde_json::{Map, Value};
 
-use super::{Context, Heading, markdown};
+use crate::docs::highlight::highlighted;
+use crate::docs::markdown;
 
-#[derive(Template)]
-#[template(path = "docs/reference.html")]
-struct ReferenceTemplate<'p> {
-    up: &'p str,
-    introduction: String,
-    operations: Vec<Operation>,
-    schemas: Vec<Schema>,
-    headers: Vec<Field>,
-}
-
-struct Operation {
-    id: String,
+pub(super) struct Operation {
+    pub(super) id: String,
     /// In capitals.
-    methods: Vec<String>,
-    path: String,
-    summary: String,
-    description: String,
-    needs_key: bool,
-    parameters: Vec<Parameter>,
-    answers: Vec<ResponseRow>,
-    errors: Vec<(String, Vec<String>)>,
+    pub(super) methods: Vec<String>,
+    pub(super) path: String,
+    pub(super) summary: String,
+    /// In Markdown.
+    pub(super) description: String,
+    pub(super) needs_key: bool,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) answers: Vec<ResponseRow>,
+    pub(super) errors: Vec<(String, Vec<String>)>,
 }
 
-struct Parameter {
-    field: Field,
+pub(super) struct Parameter {
+    pub(super) field: Field,
     /// `path`, `query` or `header`.
-    place: String,
-    is_required: bool,
+    pub(super) place: String,
+    pub(super) is_required: bool,
     /// True if it may be repeated.
-    is_list: bool,
+    pub(super) is_list: bool,
     /// True if the form has a field for it.
-    is_tried: bool,
-    values: Vec<String>,
-    hint: String,
+    pub(super) is_tried: bool,
+    pub(super) values: Vec<String>,
+    pub(super) hint: String,
+    /// Value of an example that holds for any catalog: that of a boolean, a number or an enumeration.
+    pub(super) sample: Option<String>,
 }
 
 /// Request headers without a field in forms: browsers and tracing libraries set them.
@@ -49,68 +42,37 @@ const NOT_TRIED: [&str; 4] = [
     "tracestate",
 ];
 
-struct ResponseRow {
-    status: String,
-    description: String,
-    kind: Option<Kind>,
-    headers: Vec<String>,
-    examples: Vec<(String, String)>,
+pub(super) struct ResponseRow {
+    pub(super) status: String,
+    pub(super) description: String,
+    pub(super) kind: Option<Kind>,
+    pub(super) headers: Vec<String>,
+    /// Titles and bodies, as HTML.
+    pub(super) examples: Vec<(String, String)>,
 }
 
-struct Schema {
-    name: String,
-    description: String,
-    fields: Vec<Field>,
+pub(super) struct Schema {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) fields: Vec<Field>,
 }
 
 /// A named thing with its type.
-struct Field {
-    name: String,
-    is_required: bool,
-    description: String,
-    kind: Kind,
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) is_required: bool,
+    pub(super) description: String,
+    pub(super) kind: Kind,
 }
 
 /// A type in words, and the schemas that it names.
-struct Kind {
-    text: String,
-    links: Vec<String>,
-    rules: Vec<String>,
+pub(super) struct Kind {
+    pub(super) text: String,
+    pub(super) links: Vec<String>,
+    pub(super) rules: Vec<String>,
 }
 
-/// Renders the page.
-pub(super) fn render(context: &Context<'_>) -> Result<String, askama::Error> {
-    // It was generated as JSON.
-    let document = (context.sources.openapi)(&context.sources.public_url);
-    let document: Value = serde_json::from_str(&document).unwrap_or_default();
-    let document = Document(&document);
-    let operations = document.operations();
-    let mut contents: Vec<Heading> = operations
-        .iter()
-        .map(|operation| Heading {
-            id: operation.id.clone(),
-            title: operation.summary.clone(),
-        })
-        .collect();
-    for (id, title) in [("headers", "Headers of answers"), ("schemas", "Schemas")] {
-        contents.push(Heading {
-            id: id.to_owned(),
-            title: title.to_owned(),
-        });
-    }
-    let body = ReferenceTemplate {
-        up: &context.up,
-        introduction: markdown::text(text(&document.0["info"]["description"])),
-        operations,
-        schemas: document.schemas(),
-        headers: document.headers(),
-    }
-    .render()?;
-    let lead = "Every operation with its parameters and answers, as [openapi.json]({up}openapi.json) describes them.";
-    context.page("API reference", lead, contents, body)
-}
-
-struct Document<'d>(&'d Value);
+pub(super) struct Document<'d>(pub(super) &'d Value);
 
 impl<'d> Document<'d> {
     /// Resolves a reference within the document.
@@ -120,7 +82,7 @@ impl<'d> Document<'d> {
         target.unwrap_or(value)
     }
 
-    fn operations(&self) -> Vec<Operation> {
+    pub(super) fn operations(&self) -> Vec<Operation> {
         let paths = entries(&self.0["paths"]);
         let operations = paths.map(|(path, item)| self.operation(path, item));
         operations.collect()
@@ -153,7 +115,7 @@ impl<'d> Document<'d> {
                 .collect(),
             path: path.to_owned(),
             summary: text(&operation["summary"]).to_owned(),
-            description: markdown::text(text(&operation["description"])),
+            description: text(&operation["description"]).to_owned(),
             needs_key: operation["security"]
                 .as_array()
                 .is_none_or(|list| !list.is_empty()),
@@ -192,6 +154,8 @@ impl<'d> Document<'d> {
             )
         });
         let hint = hint.unwrap_or_default();
+        let holds_anywhere = !values.is_empty() || item["type"] == "integer";
+        let has_sample = holds_anywhere && !is_list && !hint.is_empty();
         Parameter {
             field: self.field(
                 text(&parameter["name"]),
@@ -204,6 +168,7 @@ impl<'d> Document<'d> {
             is_list,
             is_tried: !NOT_TRIED.contains(&text(&parameter["name"])),
             values,
+            sample: has_sample.then(|| hint.clone()),
             hint,
         }
     }
@@ -215,15 +180,15 @@ impl<'d> Document<'d> {
             for (name, example) in entries(&media["examples"]) {
                 let example = self.resolved(example);
                 let title = example["summary"].as_str().unwrap_or(name);
-                examples.push((title.to_owned(), format_value(&example["value"])));
+                examples.push((markdown::inline(title), example_html(&example["value"])));
             }
             if !media["example"].is_null() {
-                examples.push(("Example".to_owned(), format_value(&media["example"])));
+                examples.push(("Example".to_owned(), example_html(&media["example"])));
             }
         }
         ResponseRow {
             status: status.to_owned(),
-            description: text(&response["description"]).to_owned(),
+            description: markdown::inline(text(&response["description"])),
             kind: media.map(|media| self.kind(&media["schema"])),
             headers: entries(&response["headers"])
                 .map(|(name, _)| name.clone())
@@ -232,7 +197,7 @@ impl<'d> Document<'d> {
         }
     }
 
-    fn schemas(&self) -> Vec<Schema> {
+    pub(super) fn schemas(&self) -> Vec<Schema> {
         let schema = |(name, schema): (&String, &'d Value)| {
             let required = schema["required"].as_array();
             let is_required =
@@ -260,7 +225,7 @@ impl<'d> Document<'d> {
             .collect()
     }
 
-    fn headers(&self) -> Vec<Field> {
+    pub(super) fn headers(&self) -> Vec<Field> {
         let headers = entries(&self.0["components"]["headers"]);
         let field = |(name, header): (&String, &'d Value)| {
             self.field(name, header, &header["schema"], header["required"] == true)
@@ -358,7 +323,7 @@ fn entries(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
     object.as_object().into_iter().flat_map(Map::iter)
 }
 
-fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
@@ -369,9 +334,10 @@ fn plain(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Formats an example.
-fn format_value(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| format!("{value:#}"), str::to_owned)
+/// Renders an example as HTML.
+fn example_html(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => markdown::escaped(text),
+        None => highlighted("json", &format!("{value:#}")),
+    }
 }
