@@ -101,6 +101,8 @@ input.addEventListener('focus', () => open(status.textContent !== '' && input.va
 form.addEventListener('keydown', (event) => {
   const count = list.children.length;
   if (event.key === 'Escape') {
+    // Browsers would empty the field at once.
+    event.preventDefault();
     if (panel.hidden) input.value = '';
     open(false);
   } else if (event.key === 'Enter' && active >= 0 && !panel.hidden) {

@@ -174,9 +174,16 @@ fn layers_know_only_what_lies_below() {
         }
     }
     for (name, text) in files("crates/server/src", "rs") {
-        let speaks_http = ["http/", "admin/", "browser/", "webhooks/listen.rs"]
-            .iter()
-            .any(|place| name.contains(&format!("src/{place}")));
+        // The last one prints programs, in which Go calls it so.
+        let speaks_http = [
+            "http/",
+            "admin/",
+            "browser/",
+            "webhooks/listen.rs",
+            "docs/snippets/languages.rs",
+        ]
+        .iter()
+        .any(|place| name.contains(&format!("src/{place}")));
         if text.contains("StatusCode") && !speaks_http {
             broken.push(format!("{name} names StatusCode"));
         }

@@ -18,6 +18,9 @@ const MIN_SIMILARITY: f64 = 0.75;
 const RELATED_BYTES: usize = 4;
 const RELATED_SIMILARITY: f64 = 0.6;
 
+/// Cost of a word of a page that the path doesn't have.
+const OTHER_WORD: f64 = 0.2;
+
 /// Words that say nothing about what was looked for.
 const EMPTY_WORDS: [&str; 8] = ["docs", "doc", "api", "v2", "html", "htm", "md", "index"];
 
@@ -54,16 +57,24 @@ pub(super) fn nearest(words: &[String], pages: impl Iterator<Item = Page>) -> Ve
     let score = |page: Page| {
         let address = page.address();
         let name = address.rsplit('/').next().unwrap_or_default();
-        let known: Vec<String> = split(name).chain(split(page.title())).collect();
-        let score = words.iter().map(|word| {
-            let similarities = known.iter().map(|known| similarity(word, known));
+        let mut known: Vec<String> = split(name).chain(split(page.title())).collect();
+        known.sort();
+        known.dedup();
+        let best = |word: &String, others: &[String]| {
+            let similarities = others.iter().map(|other| similarity(word, other));
             similarities.fold(0.0, f64::max)
-        });
-        score.sum::<f64>()
+        };
+        let alike: f64 = words.iter().map(|word| best(word, &known)).sum();
+        let others = known.iter().filter(|word| best(word, words) == 0.0).count();
+        match alike > 0.0 {
+            // Of pages with the same word, the one that has no other is first.
+            true => alike - OTHER_WORD * others as f64,
+            false => f64::NEG_INFINITY,
+        }
     };
     let mut scored: Vec<(f64, Page)> = pages
         .map(|page| (score(page), page))
-        .filter(|(score, _)| *score > 0.0)
+        .filter(|(score, _)| score.is_finite())
         .collect();
     // Stable: pages of equal scores stay in reading order.
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));

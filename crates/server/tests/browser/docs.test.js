@@ -243,6 +243,7 @@ for (const as of ['light', 'phone']) {
     await accessible();
     await page.keyboard.press('Escape');
     assert.ok(!(await options.first().isVisible()));
+    assert.equal(await field.inputValue(), 'countries_redeemable_in');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.waitForURL(/reference\/listProducts#parameter-countries_redeemable_in/);
