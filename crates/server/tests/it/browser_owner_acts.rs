@@ -123,6 +123,11 @@ fn role_without_rights_in_the_database_gets_the_command() {
             &[("label", "x"), ("confirm", "yes")],
             "vitrine keys create",
         ),
+        (
+            "/acts/set-assortment",
+            &[("name", "x"), ("rules", "{}"), ("confirm", "yes")],
+            "vitrine assortments set",
+        ),
     ] {
         let reply = served.post_form(path, &owner, fields);
         let shown = text(&reply.body);
@@ -132,4 +137,12 @@ fn role_without_rights_in_the_database_gets_the_command() {
             "{shown}"
         );
     }
+    // As docs/operations/browser.md says.
+    database.run(&format!(
+        "grant insert, update on vitrine.assortment_version to {role}; \
+         grant update on vitrine.state to {role}; grant insert on vitrine.audit_entry to {role};"
+    ));
+    let rules = [("name", "x"), ("rules", "{}")];
+    let done = perform(&served, &owner, "/acts/set-assortment", &rules);
+    assert!(text(&done.body).contains("Version 1 of x is live"));
 }
