@@ -13,7 +13,7 @@ use vitrine_store::overrides::{
 use vitrine_store::record::RevisionNote;
 
 use super::instants::{AppliedInstant, publish_in_time};
-use super::pass::{Pass, each_base};
+use super::pass::{Pass, each_base, hidden};
 use super::unreadable::{ReadOverrides, Rebuild, Unreadable};
 use super::{Definition, Override};
 use crate::load::apply::Intent;
@@ -83,8 +83,9 @@ pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Resu
     let touched = std::slice::from_ref(&one);
     let mut pass = Pass::new(store, &before, &after, touched, Detail::Fields).with_others(&open);
     let writes = intent == Intent::Apply && !begins_later;
+    let hidden = hidden(&mut *publication)?;
     pass.run(writes.then_some(&mut *publication))?;
-    let exceeded = pass.exceeded(&mut *publication, &one.definition.allowances)?;
+    let exceeded = pass.exceeded(&mut *publication, &one.definition.allowances, hidden)?;
     let mut changed = Changed {
         exceeded,
         instants,

@@ -8,7 +8,7 @@ use vitrine_store::record::RevisionNote;
 
 use super::Override;
 use super::change::described;
-use super::pass::Pass;
+use super::pass::{Pass, hidden};
 use super::unreadable::{ReadOverrides, Rebuild};
 use crate::load::guard::Exceeded;
 use crate::load::plan::Detail;
@@ -110,8 +110,9 @@ fn apply(
     }
     let before = some(&StoredOverride::is_active);
     let mut pass = Pass::new(store, &before, &after, &touched, detail);
+    let hidden = hidden(publication)?;
     pass.run(Some(&mut *publication))?;
-    pass.exceeded(publication, &allowances)
+    pass.exceeded(publication, &allowances, hidden)
 }
 
 /// Begins a publish at a moment at which no instant is overdue: applies those first, which it returns. So what an operator

@@ -354,13 +354,16 @@ impl<'p> Pass<'p> {
         Ok(())
     }
 
-    /// Returns the limits of the guard that this exceeds.
+    /// Returns the limits of the guard that this exceeds, if so many products were [hidden](hidden) before.
     pub(super) fn exceeded(
         &mut self,
         publication: &mut dyn StorePublication,
         allowances: &[Allowance],
+        hidden: u64,
     ) -> anyhow::Result<Vec<Exceeded>> {
-        Ok(std::mem::take(&mut self.found.tally).exceeded(publication, allowances)?)
+        let mut tally = std::mem::take(&mut self.found.tally);
+        tally.leave_out(hidden);
+        Ok(tally.exceeded(publication, allowances)?)
     }
 
     /// Returns what was found.
@@ -382,4 +385,10 @@ impl<'p> Pass<'p> {
             ..Changed::default()
         }
     }
+}
+
+/// Returns the number of live products that clients don't see. Call it before the first change.
+pub(super) fn hidden(publication: &mut dyn StorePublication) -> Result<u64, StoreError> {
+    let overridden = publication.overridden()?;
+    Ok(overridden.iter().filter(|one| one.is_hidden).count() as u64)
 }

@@ -317,3 +317,41 @@ fn products_are_selected_in_the_table_by_editors() {
     let form = text(&form.body);
     assert!(form.contains("\nA-1\nB-1</textarea>"), "{form}");
 }
+
+#[test]
+fn plan_that_no_longer_holds_is_shown_again() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let fields = [("code", "A-*"), ("allow", "retire=30%")];
+    let shown = text(&console.post_form("/acts/hide", &editor, &fields).body);
+    let [once, plan] = ["once", "plan"].map(|name| hidden(&shown, name).expect("a field"));
+    let catalog = [catalog(), vec![gift_card("A-2")]].concat();
+    console.store.load_products(&catalog);
+    let confirmed = [("confirm", "yes"), ("once", &once), ("plan", &plan)];
+    let confirmed = [&fields[..], &confirmed].concat();
+    let again = text(&console.post_form("/acts/hide", &editor, &confirmed).body);
+    assert!(again.contains("The catalog changed"), "{again}");
+    assert!(again.contains("A-2"), "{again}");
+    assert_eq!(
+        console.store.ok(&["overrides", "list", "--json"]).trim(),
+        "[]"
+    );
+    let plan = hidden(&again, "plan").expect("a plan");
+    let confirmed = [("confirm", "yes"), ("once", &once), ("plan", &plan)];
+    let done = [&fields[..], &confirmed].concat();
+    let done = text(&console.post_form("/acts/hide", &editor, &done).body);
+    assert!(done.contains("Done"), "{done}");
+}
+
+#[test]
+fn forms_with_two_values_of_one_or_with_keys_are_refused() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let twice = [("code", "A-1"), ("note", "a"), ("note", "b")];
+    let reply = console.post_form("/acts/disable", &editor, &twice);
+    assert_eq!(reply.status, 400);
+    let key = console.store.key("reader", &[]);
+    let reply = console.post_form("/acts/disable", &editor, &[("code", "A-1"), ("note", &key)]);
+    assert_eq!(reply.status, 400);
+    assert!(!text(&reply.body).contains(&key));
+}

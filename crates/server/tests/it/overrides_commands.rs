@@ -309,3 +309,16 @@ fn hidden_product_is_told_from_one_that_never_was() {
     );
     assert!(told.contains("there is no product NONE"), "{told}");
 }
+
+#[test]
+fn guard_counts_only_products_that_clients_see() {
+    let products: Vec<_> = (0..10)
+        .map(|number| gift_card(&format!("P-{number}")))
+        .collect();
+    let store = Store::of(&products);
+    store.ok(&["hide", "P-0", "P-1", "--yes"]);
+    let said = refused(&store, 3, &["hide", "P-2", "P-3", "--yes"]);
+    assert!(said.contains("2 of 8"), "{said}");
+    store.ok(&["hide", "P-2", "--yes"]);
+    store.ok(&["hide", "P-3", "P-4", "--yes", "--allow", "retire=30%"]);
+}

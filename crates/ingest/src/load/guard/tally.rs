@@ -22,6 +22,8 @@ const LIVE: &str = "LIVE";
 pub struct Tally {
     counts: [Count; Rule::ALL.len()],
     compared_amounts: u64,
+    /// Number of live products that clients didn't see.
+    hidden: u64,
 }
 
 /// Count and first products of one rule.
@@ -95,6 +97,11 @@ impl Tally {
         }
     }
 
+    /// Leaves hidden products out of the live ones, of which counts are a share.
+    pub(crate) fn leave_out(&mut self, hidden: u64) {
+        self.hidden = hidden;
+    }
+
     /// Counts a retired product.
     pub fn retire(&mut self, code: &ProductCode) {
         self.counts[Rule::Retire as usize].add_product(code);
@@ -149,7 +156,7 @@ impl Tally {
         publication: &mut dyn Publication,
         allowances: &[Allowance],
     ) -> Result<Vec<Exceeded>, StoreError> {
-        let live_products = publication.live_before();
+        let live_products = publication.live_before().saturating_sub(self.hidden);
         let mut exceeded = Vec::new();
         for (rule, count) in Rule::ALL.into_iter().zip(self.counts) {
             let limit = rule.limit(allowances);
