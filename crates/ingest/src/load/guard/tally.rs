@@ -97,7 +97,7 @@ impl Tally {
         }
     }
 
-    /// Leaves hidden products out of the live ones, of which counts are a share.
+    /// Leaves hidden products out of the live ones, of which retired and newly hidden ones are a share.
     pub(crate) fn leave_out(&mut self, hidden: u64) {
         self.hidden = hidden;
     }
@@ -156,7 +156,7 @@ impl Tally {
         publication: &mut dyn Publication,
         allowances: &[Allowance],
     ) -> Result<Vec<Exceeded>, StoreError> {
-        let live_products = publication.live_before().saturating_sub(self.hidden);
+        let live_products = publication.live_before();
         let mut exceeded = Vec::new();
         for (rule, count) in Rule::ALL.into_iter().zip(self.counts) {
             let limit = rule.limit(allowances);
@@ -167,6 +167,8 @@ impl Tally {
                     live_amounts(publication)?
                 }
                 Rule::Amounts => continue,
+                // Other changes of hidden products count, as clients will see them.
+                Rule::Retire => live_products.saturating_sub(self.hidden),
                 _ => live_products,
             };
             if limit.is_exceeded(count.all, live) {
