@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use super::check::{self, Checked};
-use super::known_records::{KnownRecords, Warnings, record_digest};
+use super::known_records::{KnownRecords, RecordHash, Warnings};
 use super::read::Record;
 use super::rendered::{Packer, RenderedRecord};
 use super::report::Finding;
@@ -34,7 +34,8 @@ impl Outcome {
     pub(super) fn of(record: Record, known: &KnownRecords, packer: &mut Packer) -> Self {
         // The JSON of a row doesn't tell all that the check looks at.
         let is_json = record.row.is_none();
-        let known = known.find(&record.json).filter(|_| is_json);
+        let hash = is_json.then(|| RecordHash::of(&record.json));
+        let known = hash.and_then(|hash| known.find(hash));
         if let Some((code, digest, Warnings::None)) = known {
             return Self {
                 code: Some(code.to_string()),
@@ -56,7 +57,7 @@ impl Outcome {
             Some((_, digest, _)) => Ok(write_known(digest, &record.json)),
             None => {
                 let rendered = RenderedRecord::new(&checked, packer)?;
-                let digest = is_json.then(|| record_digest(&record.json, warnings));
+                let digest = hash.map(|hash| hash.digest(warnings));
                 Ok(write_rendered(&rendered, digest))
             }
         });

@@ -1,8 +1,8 @@
 //! Records that are known to lead to live products, by a digest of their JSON: most of those of a feed that comes every hour.
 //! They aren't parsed and rendered again.
 //!
-//! What is known is read once, before the store is held. So it's compared again within the publish, and a record that isn't
-//! known any more is rendered then.
+//! The digests are read once, before the store is held. So each is compared again within the publish, and a record whose digest
+//! isn't live any more is rendered then.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -16,8 +16,8 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 /// then all records are read again.
 const RENDERING: u64 = 1;
 
-/// Number of records after which the store is asked for the first time.
-const FIRST_ASKED: u64 = 256;
+/// Number of records from which on the digests may be read.
+const FIRST_PREFETCH: u64 = 256;
 
 /// Maximum number of live products for each record that was read: digests of a large catalog aren't read for a small load.
 const MAX_PRODUCTS_PER_RECORD: u64 = 32;
@@ -29,14 +29,23 @@ pub(super) enum Warnings {
     Some,
 }
 
-/// Returns the digest of a record without faults. Its last bit tells whether there were warnings.
-pub(super) fn record_digest(json: &str, warnings: Warnings) -> RecordDigest {
-    let digest = xxh3_128_with_seed(json.as_bytes(), RENDERING);
-    let digest = match warnings {
-        Warnings::None => digest & !1,
-        Warnings::Some => digest | 1,
-    };
-    RecordDigest(digest.to_be_bytes())
+/// Hash of a record's JSON.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RecordHash(u128);
+
+impl RecordHash {
+    pub(super) fn of(json: &str) -> Self {
+        Self(xxh3_128_with_seed(json.as_bytes(), RENDERING))
+    }
+
+    /// Returns the digest of a record without faults. Its last bit is set if there were warnings.
+    pub(super) fn digest(self, warnings: Warnings) -> RecordDigest {
+        let digest = match warnings {
+            Warnings::None => self.0 & !1,
+            Warnings::Some => self.0 | 1,
+        };
+        RecordDigest(digest.to_be_bytes())
+    }
 }
 
 /// Records that are known.
@@ -44,37 +53,38 @@ pub(super) fn record_digest(json: &str, warnings: Warnings) -> RecordDigest {
 pub(super) struct KnownRecords(OnceLock<HashMap<RecordDigest, ProductCode>>);
 
 impl KnownRecords {
-    /// Returns the code and the digest of a record, if it is known, and whether it had warnings.
-    pub(super) fn find(&self, json: &str) -> Option<(&ProductCode, RecordDigest, Warnings)> {
+    /// Returns the code and the digest of a record, if it is known, and its warnings.
+    pub(super) fn find(&self, hash: RecordHash) -> Option<(&ProductCode, RecordDigest, Warnings)> {
         let known = self.0.get()?;
         [Warnings::None, Warnings::Some]
             .into_iter()
             .find_map(|warnings| {
-                let digest = record_digest(json, warnings);
+                let digest = hash.digest(warnings);
                 Some((known.get(&digest)?, digest, warnings))
             })
     }
 }
 
-/// Decides when the store is asked.
+/// Prefetch of the digests, once enough records were read.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct DigestPrefetch {
+    /// Number of records at which the next attempt is due.
     next_at: u64,
 }
 
-impl Asking {
+impl DigestPrefetch {
     pub(super) const fn new() -> Self {
         Self {
-            next_at: FIRST_ASKED,
+            next_at: FIRST_PREFETCH,
         }
     }
 
-    /// Reads what is known, if so many records make it worth its time.
+    /// Reads the digests if this number of records makes it worth its time.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    pub(super) fn ask(
+    pub(super) fn prefetch(
         &mut self,
         records: u64,
         store: &dyn Store,
@@ -85,12 +95,10 @@ impl Asking {
         }
         let max_products = records.saturating_mul(MAX_PRODUCTS_PER_RECORD);
         let max_products = u32::try_from(max_products).unwrap_or(u32::MAX);
+        // No further attempt after this one, also if it fails.
+        self.next_at = u64::MAX;
         match store.record_digests(max_products)? {
-            Some(digests) => {
-                // Asked once.
-                let _ = known.0.set(digests);
-                self.next_at = u64::MAX;
-            }
+            Some(digests) => drop(known.0.set(digests)),
             None => self.next_at = records.saturating_mul(2),
         }
         Ok(())
@@ -111,7 +119,7 @@ mod tests {
 
     #[test]
     fn digests_tell_warnings_apart_and_nothing_else() {
-        let digest = |json, warnings| record_digest(json, warnings);
+        let digest = |json, warnings| RecordHash::of(json).digest(warnings);
         let quiet = digest("{}", Warnings::None);
         assert_eq!(quiet, digest("{}", Warnings::None));
         assert_ne!(quiet, digest("{}", Warnings::Some));

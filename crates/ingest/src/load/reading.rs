@@ -13,7 +13,7 @@ use vitrine_store::Store;
 use super::apply::{Mode, Retirement};
 use super::checking::{Checkers, Outcome};
 use super::first_places::FirstPlaces;
-use super::known_records::{Asking, KnownRecords};
+use super::known_records::{DigestPrefetch, KnownRecords};
 use super::progress::Progress;
 use super::read::{self, Item, Record, Source, SourceRow, Table};
 use super::records::Records;
@@ -50,7 +50,7 @@ pub(super) struct Reading<'p> {
     rejected_codes: HashMap<String, Place>,
     spool: Spool,
     known: Arc<KnownRecords>,
-    asking: Asking,
+    prefetch: DigestPrefetch,
     checkers: Checkers,
     /// First error of the spool or of rejected records; returned when the input has ended.
     failure: Option<anyhow::Error>,
@@ -78,7 +78,7 @@ impl<'p> Reading<'p> {
             tables: Vec::new(),
             rejected_codes: HashMap::new(),
             spool: Spool::new(),
-            asking: Asking::new(),
+            prefetch: DigestPrefetch::new(),
             checkers: Checkers::start(&known),
             known,
             failure: None,
@@ -195,8 +195,8 @@ impl<'p> Reading<'p> {
 
     fn settle(&mut self, outcome: Outcome) {
         self.report.records += 1;
-        let asked = (self.asking).ask(self.report.records, self.store, &self.known);
-        if let Err(error) = asked {
+        let prefetched = (self.prefetch).prefetch(self.report.records, self.store, &self.known);
+        if let Err(error) = prefetched {
             self.fail(error);
         }
         self.progress.checked();

@@ -133,8 +133,8 @@ impl SqlitePublication {
         Ok(others)
     }
 
-    /// Notes the record that leads to a live version.
-    fn note_record(
+    /// Keeps a live version, and notes the record that leads to it.
+    fn keep_live(
         &mut self,
         live: LiveVersion,
         record: Option<RecordDigest>,
@@ -146,7 +146,21 @@ impl SqlitePublication {
             )?;
             self.has_others = true;
         }
+        self.seen.add(live.id);
+        self.counts.unchanged += 1;
         Ok(())
+    }
+
+    /// Keeps the live version of a product, if there is one.
+    fn keep_version(
+        &mut self,
+        code: &ProductCode,
+        record: Option<RecordDigest>,
+    ) -> Result<bool, StoreError> {
+        match self.live_version(code)? {
+            Some(live) => self.keep_live(live, record).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     fn insert(&self, prepared: &PreparedProduct) -> Result<(), StoreError> {
@@ -248,9 +262,7 @@ impl Publication for SqlitePublication {
     fn put_prepared(&mut self, mut product: PreparedProduct) -> Result<PutOutcome, StoreError> {
         let change = match self.live_version(product.code())? {
             Some(live) if live.digests.product == product.digest() => {
-                self.note_record(live, product.record())?;
-                self.seen.add(live.id);
-                self.counts.unchanged += 1;
+                self.keep_live(live, product.record())?;
                 return Ok(PutOutcome::Unchanged);
             }
             Some(live) => {
@@ -281,12 +293,7 @@ impl Publication for SqlitePublication {
     }
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        let Some(live) = self.live_version(code)? else {
-            return Ok(false);
-        };
-        self.seen.add(live.id);
-        self.counts.unchanged += 1;
-        Ok(true)
+        self.keep_version(code, None)
     }
 
     fn keep_loaded(
@@ -294,11 +301,7 @@ impl Publication for SqlitePublication {
         code: &ProductCode,
         record: RecordDigest,
     ) -> Result<bool, StoreError> {
-        if let Some(live) = self.live_version(code)? {
-            self.note_record(live, Some(record))?;
-            self.known.insert(code.clone(), Some(live));
-        }
-        self.keep(code)
+        self.keep_version(code, Some(record))
     }
 
     fn live_before(&self) -> u64 {
