@@ -1,123 +1,115 @@
 //! Confirmations of acts: one that is sent again, by a second click or a page that is loaded again, must not act again.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::browser::answer::Page;
+use crate::browser::answer::{Page, Shown};
 
 /// Number of confirmations that are remembered.
 const MAX_CONFIRMED: usize = 1_000;
 
-/// Maximum time that a repeated confirmation waits for the first one: longer than acts wait for another writer.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Page of an act that was done, locked while it is being done.
+type DonePage = Arc<Mutex<Option<Page>>>;
 
-/// Confirmations that were sent to this server.
+/// Confirmations that were sent to this server, by their random names; without a page once the act was done.
 #[derive(Default)]
-pub(in crate::browser) struct Confirmed {
-    sent: Mutex<VecDeque<Sent>>,
-    ended: Condvar,
-}
-
-struct Sent {
-    once: String,
-    state: State,
-}
-
-enum State {
-    /// With the number of repetitions that wait for its page.
-    Running(usize),
-    /// With its page, while repetitions wait for it: a browser shows only the answer to the last click.
-    Done(Option<Page>, usize),
-}
-
-/// Answer to a confirmation.
-pub(super) enum Begun<'c> {
-    /// It is the first; the act is to be done.
-    First(Confirmation<'c>),
-    /// It was done meanwhile, with this page.
-    Meanwhile(Page),
-    /// It was done before.
-    Before,
-}
-
-/// An act that is being done. Without [`done`](Self::done) it can be confirmed again.
-pub(super) struct Confirmation<'c> {
-    all: &'c Confirmed,
-    once: &'c str,
-}
+pub(in crate::browser) struct Confirmed(Mutex<VecDeque<(String, Option<DonePage>)>>);
 
 impl Confirmed {
-    /// Begins an act. Waits while the same confirmation is being answered.
-    pub(super) fn begin<'c>(&'c self, once: &'c str) -> Begun<'c> {
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut waits = false;
-        loop {
-            let found = sent.iter_mut().find(|one| one.once == once);
-            match found.map(|one| &mut one.state) {
-                None => {
-                    if sent.len() == MAX_CONFIRMED {
-                        sent.pop_front();
-                    }
-                    sent.push_back(Sent {
-                        once: once.to_owned(),
-                        state: State::Running(0),
-                    });
-                    return Begun::First(Confirmation { all: self, once });
-                }
-                Some(State::Running(waiting)) => {
-                    *waiting += usize::from(!waits);
-                    waits = true;
-                }
-                Some(State::Done(page, waiting)) if waits => {
-                    *waiting = waiting.saturating_sub(1);
-                    let own = match waiting {
-                        0 => page.take(),
-                        _ => page.clone(),
-                    };
-                    return own.map_or(Begun::Before, Begun::Meanwhile);
-                }
-                Some(State::Done(..)) => return Begun::Before,
-            }
-            let (held, timed_out) = self
-                .ended
-                .wait_timeout(sent, MAX_WAIT)
-                .unwrap_or_else(PoisonError::into_inner);
-            sent = held;
-            if timed_out.timed_out() {
-                return Begun::Before;
-            }
+    /// Does an act, unless it was done before: then returns `None`. `act` returns its page, and true if it was done; after a failure it
+    /// can be confirmed again. A confirmation that is repeated while the act is being done gets the page of the first: a browser shows
+    /// only the answer to the last click.
+    pub(super) fn once(&self, once: &str, act: impl FnOnce() -> (Shown, bool)) -> Option<Shown> {
+        let done = self.page_of(once)?;
+        let mut page = done.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(page) = &*page {
+            return Some(Ok(page.clone()));
         }
+        let (shown, is_done) = act();
+        if is_done && let Ok(shown) = &shown {
+            *page = Some(shown.clone());
+            // Only repetitions that wait still have the page, which may show a new key.
+            self.forget_page(once);
+        }
+        Some(shown)
     }
 
-    fn end(&self, once: &str, page: Option<&Page>) {
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        match page {
-            None => sent.retain(|one| one.once != once || matches!(one.state, State::Done(..))),
-            Some(page) => {
-                if let Some(one) = sent.iter_mut().find(|one| one.once == once) {
-                    let waiting = match one.state {
-                        State::Running(waiting) | State::Done(_, waiting) => waiting,
-                    };
-                    let kept = (waiting > 0).then(|| page.clone());
-                    one.state = State::Done(kept, waiting);
-                }
-            }
+    /// Returns the place of the page; `None` if the act was done before.
+    fn page_of(&self, once: &str) -> Option<DonePage> {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, done)) = sent.iter().find(|(known, _)| known == once) {
+            return done.clone();
         }
-        drop(sent);
-        self.ended.notify_all();
+        if sent.len() == MAX_CONFIRMED {
+            sent.pop_front();
+        }
+        let done = DonePage::default();
+        sent.push_back((once.to_owned(), Some(Arc::clone(&done))));
+        Some(done)
+    }
+
+    fn forget_page(&self, once: &str) {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, done)) = sent.iter_mut().find(|(known, _)| known == once) {
+            *done = None;
+        }
     }
 }
 
-impl Confirmation<'_> {
-    /// Notes that the act was done, with this page.
-    pub(super) fn done(self, page: &Page) {
-        self.all.end(self.once, Some(page));
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
 
-impl Drop for Confirmation<'_> {
-    fn drop(&mut self) {
-        self.all.end(self.once, None);
+    use http::StatusCode;
+
+    use super::*;
+    use crate::browser::answer::plain;
+
+    fn page(words: &'static str) -> Shown {
+        Ok(plain(StatusCode::OK, words))
+    }
+
+    #[test]
+    fn failed_act_can_be_confirmed_again_until_it_is_done() {
+        let confirmed = Confirmed::default();
+        for is_done in [false, false, true] {
+            let act = || (page("page"), is_done);
+            assert!(confirmed.once("a", act).is_some());
+        }
+        let again = confirmed.once("a", || unreachable!("it was done"));
+        assert!(again.is_none());
+        assert!(confirmed.once("b", || (page("other"), true)).is_some());
+    }
+
+    #[test]
+    fn second_click_gets_the_page_of_the_first() {
+        let confirmed = &Confirmed::default();
+        let (begin, has_begun) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(move || {
+                has_begun.recv().expect("the first click");
+                confirmed.once("a", || unreachable!("the first click does it"))
+            });
+            let first = confirmed.once("a", || {
+                begin.send(()).expect("a second click");
+                // The list, the first click and the second one have the page.
+                let is_waited_for = || {
+                    let sent = confirmed.0.lock().expect("no panic");
+                    sent[0]
+                        .1
+                        .as_ref()
+                        .is_some_and(|page| Arc::strong_count(page) == 3)
+                };
+                while !is_waited_for() {
+                    std::thread::yield_now();
+                }
+                (page("a key"), true)
+            });
+            assert!(first.is_some());
+            let second = second.join().expect("no panic").expect("a page");
+            assert_eq!(second.map(|page| page.status()).ok(), Some(StatusCode::OK));
+        });
+        let again = confirmed.once("a", || unreachable!("it was done"));
+        assert!(again.is_none());
     }
 }

@@ -32,7 +32,6 @@ use vitrine_store::Store;
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::operators::Role;
 
-use self::confirmed::Begun;
 pub(super) use self::confirmed::Confirmed;
 use self::failure::failure;
 use self::form::Form;
@@ -339,24 +338,19 @@ impl Act {
         let Some(once) = once else {
             return self.render((self.run)(context), context.viewer);
         };
-        let confirmation = match context.browser.confirmed.begin(once) {
-            Begun::First(confirmation) => confirmation,
-            Begun::Meanwhile(page) => return Ok(page),
-            Begun::Before => {
-                return Err(Problem::new(
-                    StatusCode::CONFLICT,
-                    "This was done already",
-                    "The confirmation was sent a second time; nothing was changed by that.",
-                ));
-            }
+        let act = || {
+            let outcome = (self.run)(context);
+            let is_done = matches!(&outcome, Outcome::Act(page) if page.is_done());
+            (self.render(outcome, context.viewer), is_done)
         };
-        let outcome = (self.run)(context);
-        let is_done = matches!(&outcome, Outcome::Act(page) if page.is_done());
-        let shown = self.render(outcome, context.viewer);
-        if is_done && let Ok(page) = &shown {
-            confirmation.done(page);
-        }
-        shown
+        let shown = context.browser.confirmed.once(once, act);
+        shown.unwrap_or_else(|| {
+            Err(Problem::new(
+                StatusCode::CONFLICT,
+                "This was done already",
+                "The confirmation was sent a second time; nothing was changed by that.",
+            ))
+        })
     }
 
     /// Returns the plan again, if it isn't the one that is confirmed: the catalog changed meanwhile.
