@@ -84,7 +84,7 @@ pub(super) struct Add {
     /// Role: viewer, editor or owner.
     #[arg(long)]
     role: Role,
-    /// Read the password from standard input.
+    /// Read the password from the first line of standard input.
     #[arg(long, group = "how")]
     password_stdin: bool,
     /// Make a random password, and print it. It is shown only this once.
@@ -112,7 +112,7 @@ pub(super) struct Set {
     /// Ask for a new password at the terminal.
     #[arg(long, groups = ["change", "how"])]
     password: bool,
-    /// Read a new password from standard input.
+    /// Read a new password from the first line of standard input.
     #[arg(long, groups = ["change", "how"])]
     password_stdin: bool,
     /// Make a new random password, and print it. It is shown only this once.
