@@ -12,7 +12,7 @@ use vitrine_store::overrides::{
 };
 use vitrine_store::record::RevisionNote;
 
-use super::instants::{AppliedInstant, publish_in_time};
+use super::instants::{AppliedInstant, Begun, publish_in_time};
 use super::pass::{Pass, each_base, hidden};
 use super::unreadable::{ReadOverrides, Rebuild, Unreadable};
 use super::{Definition, Override};
@@ -71,8 +71,12 @@ pub struct Changed {
 /// If it would end before it begins, or is about the products of now and there are none, or the store can't be read or
 /// written; then nothing was changed.
 pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Result<Changed> {
-    let (mut publication, instants) = begin(store, intent)?;
-    let now = to_millisecond(publication.now()?);
+    let Begun {
+        mut publication,
+        now,
+        instants,
+    } = begin(store, intent)?;
+    let now = to_millisecond(now);
     let open = ReadOverrides::of(at(publication.open_overrides()?, now));
     let open = open.unless(StoredOverride::is_active)?;
     let one = requested(store, request, now)?;
@@ -168,14 +172,21 @@ fn requested(store: &dyn Store, request: Request, now: Timestamp) -> anyhow::Res
 }
 
 /// Begins a publish; one that is to be applied comes after all instants that are due.
-fn begin(
-    store: &dyn Store,
-    intent: Intent,
-) -> anyhow::Result<(Box<dyn StorePublication + '_>, Vec<AppliedInstant>)> {
+fn begin(store: &dyn Store, intent: Intent) -> anyhow::Result<Begun<'_>> {
     match intent {
         Intent::Apply => publish_in_time(store),
-        Intent::DryRun => Ok((store.publish()?, Vec::new())),
+        Intent::DryRun => publish_now(store),
     }
+}
+
+/// Begins a publish, whatever is overdue.
+fn publish_now(store: &dyn Store) -> anyhow::Result<Begun<'_>> {
+    let mut publication = store.publish()?;
+    Ok(Begun {
+        now: publication.now()?,
+        publication,
+        instants: Vec::new(),
+    })
 }
 
 /// Truncates a time to what stores keep.
@@ -202,11 +213,15 @@ pub fn end(
     let known = ReadOverrides::of(store.overrides()?).unreadable;
     let is_open = |one: &StoredOverride| one.ended.is_none();
     let rebuilds = (known.iter()).any(|one| is_named(&one.stored) && is_open(&one.stored));
-    let (mut publication, instants) = match rebuilds {
-        true => (store.publish()?, Vec::new()),
+    let Begun {
+        mut publication,
+        now,
+        instants,
+    } = match rebuilds {
+        true => publish_now(store)?,
         false => begin(store, intent)?,
     };
-    let now = to_millisecond(publication.now()?);
+    let now = to_millisecond(now);
     let mut open = publication.open_overrides()?;
     if !rebuilds {
         open = at(open, now);

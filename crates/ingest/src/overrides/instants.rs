@@ -115,11 +115,18 @@ fn apply(
     pass.exceeded(publication, &allowances, hidden)
 }
 
-/// Begins a publish at a moment at which no instant is overdue: applies those first, which it returns. So what an operator
-/// does now comes after what was to come before.
-pub(super) fn publish_in_time(
-    store: &dyn Store,
-) -> anyhow::Result<(Box<dyn StorePublication + '_>, Vec<AppliedInstant>)> {
+/// A publish that has begun.
+pub(super) struct Begun<'a> {
+    pub(super) publication: Box<dyn StorePublication + 'a>,
+    /// Time at which it publishes, by the clock of the store.
+    pub(super) now: Timestamp,
+    /// Instants that were overdue and were applied before.
+    pub(super) instants: Vec<AppliedInstant>,
+}
+
+/// Begins a publish at a moment at which no instant is overdue: applies those first. So what an operator does now comes after
+/// what was to come before.
+pub(super) fn publish_in_time(store: &dyn Store) -> anyhow::Result<Begun<'_>> {
     let mut applied = Vec::new();
     loop {
         while let Some(instant) = apply_next(store)? {
@@ -129,7 +136,11 @@ pub(super) fn publish_in_time(
         let now = publication.now()?;
         let mut dues = publication.open_overrides()?.into_iter();
         if !dues.any(|one| one.due().is_some_and(|due| due <= now)) {
-            return Ok((publication, applied));
+            return Ok(Begun {
+                publication,
+                now,
+                instants: applied,
+            });
         }
     }
 }
