@@ -7,6 +7,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::hexadecimal::Hexadecimal;
 
 use crate::StoreError;
+use crate::digest::Checksum;
 use crate::document::PackedDocument;
 use crate::record::StoredProduct;
 use crate::values;
@@ -79,6 +80,7 @@ pub struct PreparedProduct {
     /// Countries and categories as stored.
     lists: [String; 2],
     digest: ProductDigest,
+    checksum: Checksum,
     record: Option<RecordDigest>,
     packed: Option<PackedDocument>,
 }
@@ -91,11 +93,12 @@ impl PreparedProduct {
     /// If it can't be stored.
     pub fn new(product: StoredProduct) -> Result<Self, StoreError> {
         let lists = values::lists(&product)?;
-        let digest = ProductDigest(values::product_digest(&product, &lists));
+        let (digest, checksum) = values::product_digest(&product, &lists);
         Ok(Self {
             product,
             lists,
-            digest,
+            digest: ProductDigest(digest),
+            checksum,
             record: None,
             packed: None,
         })
@@ -152,6 +155,11 @@ impl PreparedProduct {
     /// Returns the packed document; empty if it wasn't packed.
     pub(crate) fn packed(&self) -> &[u8] {
         self.packed.as_ref().map_or(&[], PackedDocument::as_bytes)
+    }
+
+    /// Returns the checksum of the product and its digest.
+    pub(crate) fn checksum(&self) -> Checksum {
+        self.checksum
     }
 
     /// Returns its countries and categories as stored.

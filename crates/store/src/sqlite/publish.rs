@@ -177,8 +177,8 @@ impl SqlitePublication {
         } = prepared.product();
         self.execute(
             "insert into product_version (code, from_revision, digest, content_start, \
-             content_end, discount_multiplier, is_orderable, countries, categories, record_digest) \
-             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             content_end, discount_multiplier, is_orderable, countries, categories, record_digest, checksum) \
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 code.as_str(),
                 self.number,
@@ -190,6 +190,7 @@ impl SqlitePublication {
                 countries,
                 categories,
                 prepared.record().map(|digest| digest.0),
+                prepared.checksum().0,
             ],
         )?;
         let id = self.connection.last_insert_rowid();
