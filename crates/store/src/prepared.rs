@@ -50,18 +50,27 @@ impl fmt::Debug for RecordDigest {
     }
 }
 
+/// Id of a version within its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionId(pub i64);
+
+/// Live versions, by the digest of the record that each was loaded from.
+#[derive(Debug, Default)]
+pub struct LoadedVersions {
+    /// Id of the live revision.
+    pub revision: Option<String>,
+    /// Codes and versions.
+    pub by_record: HashMap<RecordDigest, (ProductCode, VersionId)>,
+}
+
 /// Part of a store that knows from which records products were loaded.
 pub trait RecordDigestStore {
-    /// Returns the digests of the records that live products were loaded from, as far as they are known, with the codes; or
-    /// `None` if more than `max_products` are live.
+    /// Returns the live versions whose records are known; or `None` if more than `max_products` are live.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn record_digests(
-        &self,
-        max_products: u32,
-    ) -> Result<Option<HashMap<RecordDigest, ProductCode>>, StoreError>;
+    fn loaded_versions(&self, max_products: u32) -> Result<Option<LoadedVersions>, StoreError>;
 }
 
 /// Digests of a live product.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use vitrine_model::money::DiscountMultiplier;
 use vitrine_store::record::{OwnText, StoredProduct};
 
 use super::json::Node;
@@ -18,6 +19,13 @@ pub struct FieldChange {
     pub old: Option<String>,
     /// New value, as JSON; `None` if there is none.
     pub new: Option<String>,
+}
+
+/// Returns true if a live discount is the loaded one, written differently: then it stays. Responses show `0.1` as `0.10`, and
+/// loading a response back must not be a change.
+pub(super) fn is_same_discount(loaded: &str, live: &str) -> bool {
+    let [loaded, live] = [loaded, live].map(str::parse::<DiscountMultiplier>);
+    loaded.is_ok_and(|loaded| live.is_ok_and(|live| loaded.is_same_number(&live)))
 }
 
 /// Returns the fields in which `new` differs from `old`, in the order of the product object. A list counts as one
