@@ -7,6 +7,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::hexadecimal::Hexadecimal;
 
 use crate::StoreError;
+use crate::digest::Checksum;
 use crate::document::PackedDocument;
 use crate::record::StoredProduct;
 use crate::values;
@@ -49,18 +50,27 @@ impl fmt::Debug for RecordDigest {
     }
 }
 
+/// Id of a version within its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionId(pub i64);
+
+/// Live versions, by the digest of the record that each was loaded from.
+#[derive(Debug, Default)]
+pub struct LoadedVersions {
+    /// Id of the live revision.
+    pub revision: Option<String>,
+    /// Codes and versions.
+    pub by_record: HashMap<RecordDigest, (ProductCode, VersionId)>,
+}
+
 /// Part of a store that knows from which records products were loaded.
 pub trait RecordDigestStore {
-    /// Returns the digests of the records that live products were loaded from, as far as they are known, with the codes; or
-    /// `None` if more than `max_products` are live.
+    /// Returns the live versions whose records are known; or `None` if more than `max_products` are live.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn record_digests(
-        &self,
-        max_products: u32,
-    ) -> Result<Option<HashMap<RecordDigest, ProductCode>>, StoreError>;
+    fn loaded_versions(&self, max_products: u32) -> Result<Option<LoadedVersions>, StoreError>;
 }
 
 /// Digests of a live product.
@@ -79,6 +89,7 @@ pub struct PreparedProduct {
     /// Countries and categories as stored.
     lists: [String; 2],
     digest: ProductDigest,
+    checksum: Checksum,
     record: Option<RecordDigest>,
     packed: Option<PackedDocument>,
 }
@@ -91,11 +102,12 @@ impl PreparedProduct {
     /// If it can't be stored.
     pub fn new(product: StoredProduct) -> Result<Self, StoreError> {
         let lists = values::lists(&product)?;
-        let digest = ProductDigest(values::product_digest(&product, &lists));
+        let (digest, checksum) = values::product_digest(&product, &lists);
         Ok(Self {
             product,
             lists,
-            digest,
+            digest: ProductDigest(digest),
+            checksum,
             record: None,
             packed: None,
         })
@@ -152,6 +164,11 @@ impl PreparedProduct {
     /// Returns the packed document; empty if it wasn't packed.
     pub(crate) fn packed(&self) -> &[u8] {
         self.packed.as_ref().map_or(&[], PackedDocument::as_bytes)
+    }
+
+    /// Returns the checksum of the product and its digest.
+    pub(crate) fn checksum(&self) -> Checksum {
+        self.checksum
     }
 
     /// Returns its countries and categories as stored.

@@ -7,7 +7,7 @@ use vitrine_model::revision::Revision;
 
 use crate::audit::{AuditContext, PublishedChange};
 use crate::error::StoreError;
-use crate::prepared::{LiveDigests, PreparedProduct, RecordDigest};
+use crate::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
 use crate::record::{
     FetchedText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
@@ -116,6 +116,12 @@ pub trait Publication {
         _record: RecordDigest,
     ) -> Result<bool, StoreError> {
         self.keep(code)
+    }
+
+    /// As [`keep`](Self::keep), for versions that were live in the revision with this id. Returns false, and keeps none, if
+    /// another one is live, or if the store can't do it quicker than one by one.
+    fn keep_versions(&mut self, _revision: Option<&str>, _versions: &[VersionId]) -> bool {
+        false
     }
 
     /// Returns the number of products that were live when this publish began, hidden ones included.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
@@ -280,12 +281,13 @@ pub(crate) fn read_lists(
     Ok((countries.collect(), categories))
 }
 
-/// Returns the digest that tells a changed product from an unchanged one. `lists` are its countries and categories as stored.
+/// Returns the digest that tells a changed product from an unchanged one, and its checksum. `lists` are its countries and
+/// categories as stored.
 pub(crate) fn product_digest(
     product: &StoredProduct,
     [countries, categories]: &[String; 2],
-) -> [u8; 32] {
-    digest::digest(
+) -> ([u8; 32], digest::Checksum) {
+    digest::with_checksum(
         [
             product.code.as_str(),
             &product.document,
@@ -314,14 +316,14 @@ impl TakenDown {
 
 /// Cache of parsed JSON arrays of strings: most products share theirs with others.
 pub(crate) struct ListCache<T> {
-    known: HashMap<String, Vec<T>>,
+    known: HashMap<String, Vec<T>, RandomState>,
     parse: fn(&str) -> Option<T>,
 }
 
 impl<T> ListCache<T> {
     pub(crate) fn new(parse: fn(&str) -> Option<T>) -> Self {
         Self {
-            known: HashMap::new(),
+            known: HashMap::default(),
             parse,
         }
     }

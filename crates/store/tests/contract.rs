@@ -1,7 +1,7 @@
 //! The contract of all stores. To add a store, add a test that passes [`suite`] a function that opens an empty one.
 //!
 //! - `contract/products.rs`: products to put, and collecting what a store returns
-//! - `contract/publishes.rs`: revisions; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
+//! - `contract/publishes.rs`: revisions; `contract/loaded_versions.rs`: versions known by the records they were loaded from; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
 //! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups and after migrations; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
 //! - `contract/operators.rs`: operators of the console and their sessions; `contract/webhooks.rs`: webhook endpoints; `contract/overrides.rs`: overrides, and bases beside products
 //! - `contract/migration.rs`: stores of earlier schemas; `support/packed.rs`: SQL functions for packed documents
@@ -53,6 +53,8 @@ mod kept;
 mod key_days;
 #[path = "contract/keys.rs"]
 mod keys;
+#[path = "contract/loaded_versions.rs"]
+mod loaded_versions;
 #[path = "contract/migration.rs"]
 mod migration;
 #[path = "contract/operators.rs"]
@@ -89,6 +91,7 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
     let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
     for (name, part) in [
         &publishes::ALL[..],
+        &loaded_versions::ALL[..],
         &changes::ALL,
         &history::ALL,
         &change_bounds::ALL,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
@@ -9,12 +10,13 @@ use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 use vitrine_model::hexadecimal::Hexadecimal;
-use vitrine_model::money::DiscountMultiplier;
-use vitrine_store::prepared::{LiveDigests, PreparedProduct};
+use vitrine_store::prepared::{LiveDigests, PreparedProduct, VersionId};
 use vitrine_store::record::{RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
+use super::difference::is_same_discount;
 use super::guard::{Allowance, Exceeded, Tally};
+use super::known_records::KnownRecords;
 use super::plan::{Detail, Plan};
 use super::progress::Progress;
 use super::records::{Packing, PreparedRecord, ReadyRecord, Records};
@@ -106,6 +108,7 @@ pub(super) fn apply(
         texts: order
             .texts
             .map(|(texts, directory)| Overlay::of(texts, directory)),
+        known: Arc::clone(&records.known),
     };
     let packing = Packing {
         form: store.document_form(),
@@ -168,11 +171,33 @@ struct Applying<'a, 't> {
     /// Texts that this publish has stored already.
     kept_texts: HashSet<TextDigest>,
     texts: Option<Overlay<'t>>,
+    known: Arc<KnownRecords>,
 }
 
 impl Applying<'_, '_> {
+    /// Keeps the live versions that known records lead to, unless files replace texts or another revision is live meanwhile.
+    /// Returns the other records.
+    fn keep_known(&mut self, few: Vec<ReadyRecord>) -> Vec<ReadyRecord> {
+        if self.texts.is_some() {
+            return few;
+        }
+        let version = |record: &ReadyRecord| match record {
+            ReadyRecord::Known(known) => Some(known.version),
+            ReadyRecord::Rendered(_) => None,
+        };
+        let versions: Vec<VersionId> = few.iter().filter_map(version).collect();
+        let revision = self.known.revision();
+        if versions.is_empty() || !self.publication.keep_versions(revision, &versions) {
+            return few;
+        }
+        versions.iter().for_each(|_| self.plan.keep());
+        let is_left = |record: &ReadyRecord| version(record).is_none();
+        few.into_iter().filter(is_left).collect()
+    }
+
     /// Puts records; returns the number of those whose products are new or changed.
     fn put_few(&mut self, few: Vec<ReadyRecord>, report: &mut Report) -> anyhow::Result<usize> {
+        let few = self.keep_known(few);
         let codes: Vec<&ProductCode> = few.iter().map(ReadyRecord::code).collect();
         let digests = self.publication.live_digests(&codes)?;
         let kinds: Vec<Kind> = (few.iter().zip(digests))
@@ -371,11 +396,4 @@ fn not_live(code: &ProductCode, place: &Place) -> Finding {
         code: Some(code.to_string()),
         ..Finding::fault(place, "retired_already", "no live product has this code")
     }
-}
-
-/// Returns true if a live discount is the loaded one, written differently: then it stays. Responses show `0.1` as `0.10`, and
-/// loading a response back must not be a change.
-fn is_same_discount(loaded: &str, live: &str) -> bool {
-    let [loaded, live] = [loaded, live].map(str::parse::<DiscountMultiplier>);
-    loaded.is_ok_and(|loaded| live.is_ok_and(|live| loaded.is_same_number(&live)))
 }

@@ -36,10 +36,12 @@ impl Outcome {
         let is_json = record.row.is_none();
         let hash = is_json.then(|| RecordHash::of(&record.json));
         let known = hash.and_then(|hash| known.find(hash));
-        if let Some((code, digest, Warnings::None)) = known {
+        if let Some(known) = known
+            && known.warnings == Warnings::None
+        {
             return Self {
-                code: Some(code.to_string()),
-                written: Some(Ok(write_known(digest, &record.json))),
+                code: Some(known.code.to_string()),
+                written: Some(Ok(write_known(known, &record.json))),
                 findings: Vec::new(),
                 record,
             };
@@ -54,7 +56,7 @@ impl Outcome {
             false => Warnings::Some,
         };
         let written = checked.map(|checked| match known {
-            Some((_, digest, _)) => Ok(write_known(digest, &record.json)),
+            Some(known) => Ok(write_known(known, &record.json)),
             None => {
                 let rendered = RenderedRecord::new(&checked, packer)?;
                 let digest = hash.map(|hash| hash.digest(warnings));

@@ -1,8 +1,10 @@
 //! Difference between two versions of a product, field by field.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use serde::Serialize;
+use vitrine_model::money::DiscountMultiplier;
 use vitrine_store::record::{OwnText, StoredProduct};
 
 use super::json::Node;
@@ -20,37 +22,69 @@ pub struct FieldChange {
     pub new: Option<String>,
 }
 
+/// Returns true if a live discount is the loaded one, written differently: then it stays. Responses show `0.1` as `0.10`, and
+/// loading a response back must not be a change.
+pub(super) fn is_same_discount(loaded: &str, live: &str) -> bool {
+    let [loaded, live] = [loaded, live].map(str::parse::<DiscountMultiplier>);
+    loaded.is_ok_and(|loaded| live.is_ok_and(|live| loaded.is_same_number(&live)))
+}
+
 /// Returns the fields in which `new` differs from `old`, in the order of the product object. A list counts as one
 /// field, the discount is compared exactly, and texts by the digests of their Markdown.
 #[must_use]
 pub fn difference(old: &StoredProduct, new: &StoredProduct) -> Vec<FieldChange> {
-    let mut changes = Vec::new();
-    let [before, after] = differing_members(old, new);
-    let [before, after] = [&before, &after].map(|document| Node::parse(document).0);
-    compare(&before, &after, "", &mut changes);
-    let discount = "/discount_multiplier";
-    changes.retain(|change| change.pointer != discount);
-    if old.discount_multiplier != new.discount_multiplier {
-        let quoted = |text: &str| Some(format!("\"{text}\""));
-        changes.push(FieldChange {
-            pointer: discount.to_owned(),
-            old: quoted(&old.discount_multiplier),
-            new: quoted(&new.discount_multiplier),
-        });
-    }
-    sources(&old.own_texts, &new.own_texts, &mut changes);
-    changes
+    Pair::of(old, new).difference()
 }
 
-/// Returns the documents without the fields that are the same in both.
-pub(crate) fn differing_members<'d>(
-    old: &'d StoredProduct,
-    new: &'d StoredProduct,
-) -> [Cow<'d, str>; 2] {
-    match Members::differing(&old.document, &new.document, "payout_type") {
-        Ok(members) => members.map(Cow::Owned),
-        // What is damaged is compared as far as it can be read.
-        Err(_) => [old, new].map(|product| Cow::Borrowed(product.document.as_str())),
+/// Two versions of a product.
+#[derive(Debug)]
+pub(crate) struct Pair<'p> {
+    pub(crate) old: &'p StoredProduct,
+    pub(crate) new: &'p StoredProduct,
+    /// The documents without the fields that are the same in both, once they were asked for.
+    documents: OnceCell<[Cow<'p, str>; 2]>,
+}
+
+impl<'p> Pair<'p> {
+    pub(crate) fn of(old: &'p StoredProduct, new: &'p StoredProduct) -> Self {
+        Self {
+            old,
+            new,
+            documents: OnceCell::new(),
+        }
+    }
+
+    /// Returns the documents without the fields that are the same in both.
+    pub(crate) fn nodes(&self) -> [Node<'_>; 2] {
+        let differing = || {
+            let (old, new) = (&self.old.document, &self.new.document);
+            match Members::differing(old, new, "payout_type") {
+                Ok(members) => members.map(Cow::Owned),
+                // What is damaged is compared as far as it can be read.
+                Err(_) => [old, new].map(|document| Cow::Borrowed(document.as_str())),
+            }
+        };
+        let documents = self.documents.get_or_init(differing);
+        (documents.each_ref()).map(|document| Node::parse(document).0)
+    }
+
+    /// See [`difference`].
+    pub(crate) fn difference(&self) -> Vec<FieldChange> {
+        let (mut changes, [before, after]) = (Vec::new(), self.nodes());
+        let Self { old, new, .. } = self;
+        compare(&before, &after, "", &mut changes);
+        let discount = "/discount_multiplier";
+        changes.retain(|change| change.pointer != discount);
+        if old.discount_multiplier != new.discount_multiplier {
+            let quoted = |text: &str| Some(format!("\"{text}\""));
+            changes.push(FieldChange {
+                pointer: discount.to_owned(),
+                old: quoted(&old.discount_multiplier),
+                new: quoted(&new.discount_multiplier),
+            });
+        }
+        sources(&old.own_texts, &new.own_texts, &mut changes);
+        changes
     }
 }
 

@@ -1,15 +1,14 @@
 //! Records that are known to lead to live products, by a digest of their JSON: most of those of a feed that comes every hour.
 //! They aren't parsed and rendered again.
 //!
-//! The digests are read once, before the store is held. So each is compared again within the publish, and a record whose digest
-//! isn't live any more is rendered then.
+//! The digests are read once, before the store is held. So if another revision was made since, each is compared again within the
+//! publish, and a record whose digest isn't live any more is rendered then.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use vitrine_model::code::ProductCode;
 use vitrine_store::Store;
-use vitrine_store::prepared::RecordDigest;
+use vitrine_store::prepared::{LoadedVersions, RecordDigest, VersionId};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 /// Version of the check and of rendering. Raise it with each change by which records lead to other products or findings:
@@ -50,18 +49,39 @@ impl RecordHash {
 
 /// Records that are known.
 #[derive(Debug, Default)]
-pub(super) struct KnownRecords(OnceLock<HashMap<RecordDigest, ProductCode>>);
+pub(super) struct KnownRecords(OnceLock<LoadedVersions>);
+
+/// What is known of a record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'k> {
+    pub(super) code: &'k ProductCode,
+    /// Version that it leads to.
+    pub(super) version: VersionId,
+    pub(super) digest: RecordDigest,
+    pub(super) warnings: Warnings,
+}
 
 impl KnownRecords {
-    /// Returns the code and the digest of a record, if it is known, and its warnings.
-    pub(super) fn find(&self, hash: RecordHash) -> Option<(&ProductCode, RecordDigest, Warnings)> {
-        let known = self.0.get()?;
+    /// Returns what is known of a record.
+    pub(super) fn find(&self, hash: RecordHash) -> Option<Known<'_>> {
+        let known = &self.0.get()?.by_record;
         [Warnings::None, Warnings::Some]
             .into_iter()
             .find_map(|warnings| {
                 let digest = hash.digest(warnings);
-                Some((known.get(&digest)?, digest, warnings))
+                let (code, version) = known.get(&digest)?;
+                Some(Known {
+                    code,
+                    version: *version,
+                    digest,
+                    warnings,
+                })
             })
+    }
+
+    /// Returns the id of the revision in which all versions were live.
+    pub(super) fn revision(&self) -> Option<&str> {
+        self.0.get()?.revision.as_deref()
     }
 }
 
@@ -97,8 +117,8 @@ impl DigestPrefetch {
         let max_products = u32::try_from(max_products).unwrap_or(u32::MAX);
         // No further attempt after this one, also if it fails.
         self.next_at = u64::MAX;
-        match store.record_digests(max_products)? {
-            Some(digests) => drop(known.0.set(digests)),
+        match store.loaded_versions(max_products)? {
+            Some(loaded) => drop(known.0.set(loaded)),
             None => self.next_at = records.saturating_mul(2),
         }
         Ok(())

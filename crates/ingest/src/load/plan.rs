@@ -12,7 +12,7 @@ use serde_json::json;
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{PublishedCounts, StoredProduct};
 
-use super::difference::{FieldChange, difference};
+use super::difference::{FieldChange, Pair};
 use super::report::shown;
 use crate::escape::single_line;
 use crate::text_difference::TextDifference;
@@ -189,23 +189,25 @@ impl Plan {
 
     /// Adds a product: its live and its next version.
     pub fn compare(&mut self, live: Option<&StoredProduct>, next: &StoredProduct) {
-        let keeps_fields = self.detail == Detail::Fields;
         match live {
             None => {
                 self.counts.created += 1;
                 self.created
-                    .extend(keeps_fields.then(|| next.code.to_string()));
+                    .extend(self.fields().map(|_| next.code.to_string()));
             }
             Some(live) if live == next => self.keep(),
-            Some(live) => {
-                self.counts.changed += 1;
-                self.changed.extend(keeps_fields.then(|| ChangedProduct {
-                    code: next.code.to_string(),
-                    fields: difference(live, next),
-                    texts: Vec::new(),
-                }));
-            }
+            Some(live) => self.change(&Pair::of(live, next)),
         }
+    }
+
+    /// Adds a live product that changes.
+    pub(crate) fn change(&mut self, pair: &Pair<'_>) {
+        self.counts.changed += 1;
+        self.changed.extend(self.fields().map(|_| ChangedProduct {
+            code: pair.new.code.to_string(),
+            fields: pair.difference(),
+            texts: Vec::new(),
+        }));
     }
 
     /// Adds an unchanged live product.
@@ -217,8 +219,7 @@ impl Plan {
     /// Adds a retired product.
     pub fn retire(&mut self, code: &ProductCode) {
         self.counts.retired += 1;
-        let keeps_fields = self.detail == Detail::Fields;
-        self.retired.extend(keeps_fields.then(|| code.to_string()));
+        self.retired.extend(self.fields().map(|_| code.to_string()));
     }
 
     /// Returns the plan's counts.

@@ -353,6 +353,7 @@ impl<'p> Reading<'p> {
             kept,
             rejected: self.rejected,
             tables: self.tables,
+            known: self.known,
         };
         Ok((self.report, Some(records)))
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 use vitrine_model::code::ProductCode;
 use vitrine_store::prepared::{DocumentForm, PreparedProduct, RecordDigest};
 
+use super::known_records::KnownRecords;
 use super::read::Table;
 use super::reading::duplicate;
 use super::rejected::{Original, RejectedFiles};
@@ -100,6 +101,7 @@ pub(super) struct Records {
     pub(super) rejected: Option<RejectedFiles>,
     /// Tables of the rows in the spool.
     pub(super) tables: Vec<Arc<Table>>,
+    pub(super) known: Arc<KnownRecords>,
 }
 
 impl Records {

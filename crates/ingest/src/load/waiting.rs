@@ -2,9 +2,10 @@
 
 use anyhow::Context as _;
 use vitrine_model::code::ProductCode;
-use vitrine_store::prepared::RecordDigest;
+use vitrine_store::prepared::{RecordDigest, VersionId};
 
 use super::check;
+use super::known_records::Known;
 use super::read::Record;
 use super::rendered::{Packer, RenderedRecord};
 use super::report::Place;
@@ -23,6 +24,8 @@ pub(super) enum WaitingRecord {
 pub(super) struct KnownRecord {
     pub(super) code: ProductCode,
     pub(super) digest: RecordDigest,
+    /// Version that was live.
+    pub(super) version: VersionId,
     pub(super) json: String,
 }
 
@@ -45,10 +48,11 @@ pub(super) fn write_rendered(record: &RenderedRecord, digest: Option<RecordDiges
 }
 
 /// Writes a known record, to be [read](WaitingRecord::read).
-pub(super) fn write_known(digest: RecordDigest, json: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(json.len() + 17);
+pub(super) fn write_known(known: Known<'_>, json: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(json.len() + 25);
     bytes.push(KNOWN);
-    bytes.extend(digest.0);
+    bytes.extend(known.digest.0);
+    bytes.extend(known.version.0.to_le_bytes());
     bytes.extend(json.as_bytes());
     bytes
 }
@@ -72,11 +76,15 @@ impl WaitingRecord {
                 let record = RenderedRecord::read(code, rest)?;
                 Ok(Self::Rendered(record, Some(digest)))
             }
-            KNOWN => Ok(Self::Known(KnownRecord {
-                code: code.parse().context(damaged)?,
-                digest,
-                json: String::from_utf8(rest.to_vec()).context(damaged)?,
-            })),
+            KNOWN => {
+                let (version, json) = rest.split_first_chunk().context(damaged)?;
+                Ok(Self::Known(KnownRecord {
+                    code: code.parse().context(damaged)?,
+                    digest,
+                    version: VersionId(i64::from_le_bytes(*version)),
+                    json: String::from_utf8(json.to_vec()).context(damaged)?,
+                }))
+            }
             _ => anyhow::bail!(damaged),
         }
     }
@@ -100,6 +108,7 @@ impl KnownRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::known_records::Warnings;
 
     #[test]
     fn written_records_are_read_back() {
@@ -108,13 +117,22 @@ mod tests {
             .next()
             .unwrap();
         let digest = RecordDigest(*b"0123456789abcdef");
-        let written = write_known(digest, json);
+        let code = "CODE-1".parse().unwrap();
+        let version = VersionId(1 << 40);
+        let known = Known {
+            code: &code,
+            version,
+            digest,
+            warnings: Warnings::None,
+        };
+        let written = write_known(known, json);
         let WaitingRecord::Known(known) = WaitingRecord::read("CODE-1", &written).unwrap() else {
             panic!("another form");
         };
         let expected = KnownRecord {
-            code: "CODE-1".parse().unwrap(),
+            code: code.clone(),
             digest,
+            version,
             json: json.to_owned(),
         };
         assert_eq!(known, expected);

@@ -16,6 +16,7 @@ use super::assignment::{Assignment, DENOMINATIONS};
 use super::change::Changed;
 use super::effect::{effect, seen, unhidden};
 use super::{Definition, Override};
+use crate::load::difference::Pair;
 use crate::load::guard::{Allowance, Exceeded, Tally};
 use crate::load::plan::{Detail, Plan};
 
@@ -289,8 +290,9 @@ impl<'p> Pass<'p> {
         let (old, new) = (seen(base, before.as_ref()), seen(base, after.as_ref()));
         match (old, new) {
             (Some(old), Some(new)) if old != new => {
-                found.plan.compare(Some(old), new);
-                found.tally.compare(old, new);
+                let pair = Pair::of(old, new);
+                found.plan.change(&pair);
+                found.tally.change(&pair);
             }
             (Some(_), None) => {
                 found.plan.retire(&base.code);

@@ -9,7 +9,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 use vitrine_store::audit::{AuditContext, PublishedChange};
 use vitrine_store::overrides::StorePublication;
-use vitrine_store::prepared::{LiveDigests, PreparedProduct, RecordDigest};
+use vitrine_store::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
 use vitrine_store::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
@@ -307,6 +307,11 @@ impl Publication for BasePublication<'_> {
             true => self.keep(code),
             false => self.inner.keep_loaded(code, record),
         }
+    }
+
+    fn keep_versions(&mut self, revision: Option<&str>, versions: &[VersionId]) -> bool {
+        // Records of overridden products lead to the base, not to what is live.
+        self.overridden.is_empty() && self.inner.keep_versions(revision, versions)
     }
 
     fn live_before(&self) -> u64 {

@@ -1,11 +1,15 @@
 //! Public URLs of texts, inserted into a canonical document by copying.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use vitrine_model::content::TextDigest;
 
-use super::OWN_TEXT_PREFIX;
+/// Start of a value that names one of the service's texts: a quote and [`OWN_TEXT_PREFIX`](super::OWN_TEXT_PREFIX).
+const MARKER: &str = "\"texts/";
+
+static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER));
 
 /// Path of texts below the public URL.
 const TEXTS: &str = "/v2/texts/";
@@ -13,7 +17,7 @@ const TEXTS: &str = "/v2/texts/";
 /// Public URLs of the service's texts, made from configuration, never from a request's `Host`.
 #[derive(Debug, Clone)]
 pub struct TextAddresses {
-    /// Replacement of [`OWN_TEXT_PREFIX`], escaped for a JSON string.
+    /// Replacement of [`OWN_TEXT_PREFIX`](super::OWN_TEXT_PREFIX), escaped for a JSON string.
     prefix: String,
 }
 
@@ -52,10 +56,11 @@ impl TextAddresses {
         taken_down: &'d [TextDigest],
     ) -> impl Iterator<Item = TextDigest> + 'd {
         let content = content.map_or("", |content| &document[content.clone()]);
-        content
-            .split('"')
-            .filter_map(|name| {
-                let name = name.strip_prefix(OWN_TEXT_PREFIX)?;
+        FINDER
+            .find_iter(content.as_bytes())
+            .filter_map(|at| {
+                let value = &content[at + MARKER.len()..];
+                let (name, _) = value.split_once('"').unwrap_or((value, ""));
                 name.strip_suffix(".md")?.parse().ok()
             })
             .filter(|digest| !taken_down.contains(digest))
@@ -75,14 +80,13 @@ impl TextAddresses {
             out.extend_from_slice(document.as_bytes());
             return None;
         };
-        let marker = format!("\"{OWN_TEXT_PREFIX}");
         let (head, tail) = (&document[..content.start], &document[content.end..]);
         let mut rest = &document[content];
         out.extend_from_slice(head.as_bytes());
         let start = out.len();
-        while let Some(at) = memmem::find(rest.as_bytes(), marker.as_bytes()) {
+        while let Some(at) = FINDER.find(rest.as_bytes()) {
             out.extend_from_slice(&rest.as_bytes()[..at]);
-            let value = &rest[at + marker.len()..];
+            let value = &rest[at + MARKER.len()..];
             // `DIGEST.md"`: 64 digits, up to the closing quote.
             let (name, after) = value.split_once('"').unwrap_or((value, ""));
             let digest = name

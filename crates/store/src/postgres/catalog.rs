@@ -12,6 +12,7 @@ use super::history::{
 };
 use super::session::{Param, Session, Typed, count, get, number};
 use crate::StoreError;
+use crate::digest::Checksum;
 use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState, StoredDigest};
 use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
@@ -159,7 +160,7 @@ fn taken_down(session: &mut Session) -> Result<TakenDown, StoreError> {
 
 /// Columns of a product, in the order in which [`visit_products`] reads them.
 pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, \
-     v.discount_multiplier, v.digest, o.names, o.digests, o.sources";
+     v.discount_multiplier, v.digest, o.names, o.digests, o.sources, v.checksum";
 
 /// Texts of each product, which are part of its digest.
 pub(super) const OWN_TEXTS: &str = "left join lateral (select array_agg(name) as names, \
@@ -167,7 +168,7 @@ pub(super) const OWN_TEXTS: &str = "left join lateral (select array_agg(name) as
      from vitrine.product_text where product_version_id = v.id) o on true";
 
 /// Index of the column of the code, after [`PRODUCT_COLUMNS`].
-pub(super) const CODE: usize = 12;
+pub(super) const CODE: usize = 13;
 
 /// Visits products. A row without an id is a retired product.
 fn visit_products(
@@ -211,7 +212,6 @@ fn product<'r>(
     let is_orderable = get(row, 4)?;
     let discount_multiplier = get(row, 7)?;
     let parts = [discount_multiplier, countries_json, categories_json];
-    let digest = bytes_32(get(row, 8)?)?;
     let own_texts = history::own_texts(row, 9)?;
     Ok(CatalogItem::Product {
         code,
@@ -222,8 +222,13 @@ fn product<'r>(
         countries: countries.get(countries_json)?,
         categories: categories.get(categories_json)?,
         taken_down,
-        digest: StoredDigest::new(digest, i64::from(is_orderable), parts, &own_texts),
+        digest: StoredDigest::new(digests(row)?, i64::from(is_orderable), parts, &own_texts),
     })
+}
+
+/// Returns digest and checksum of a row with [`PRODUCT_COLUMNS`].
+pub(super) fn digests(row: &Row) -> Result<([u8; 32], Option<Checksum>), StoreError> {
+    Ok((bytes_32(get(row, 8)?)?, Checksum::stored(get(row, 12)?)))
 }
 
 fn served_texts(

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use vitrine_model::revision::Revision;
 
 use super::SORT_TIMEOUT;
-use super::catalog::{CODE, OWN_TEXTS, PRODUCT_COLUMNS, state};
+use super::catalog::{CODE, OWN_TEXTS, PRODUCT_COLUMNS, digests, state};
 use super::history::{self, FORCE_INDEX_LOOKUPS};
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
@@ -13,7 +13,7 @@ use crate::history::{
     Selection, TextSelection, TextState,
 };
 use crate::record::StoredDigest;
-use crate::values::{bytes_32, from_millis};
+use crate::values::from_millis;
 
 pub(super) const READING: &str = "reading the history of changes";
 
@@ -108,8 +108,7 @@ fn version<'r>(
     let lists_json = [get(row, 5)?, get(row, 6)?];
     let parts = [get(row, 7)?, lists_json[0], lists_json[1]];
     let own_texts = history::own_texts(row, 9)?;
-    let digest = bytes_32(get(row, 8)?)?;
-    let digest = StoredDigest::new(digest, i64::from(is_orderable), parts, &own_texts);
+    let digest = StoredDigest::new(digests(row)?, i64::from(is_orderable), parts, &own_texts);
     let names = [get(row, CODE)?, get(row, 1)?];
     lists.version(names, is_orderable, lists_json, &digest)
 }

@@ -1,8 +1,10 @@
 //! Reading the live catalog as of one moment, with few copies.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use memchr::memmem::Finder;
 use rusqlite::{Connection, Row, Rows, Statement, Transaction};
 use vitrine_model::content::PackedMarkdown;
 use vitrine_model::geo::Country;
@@ -10,6 +12,7 @@ use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
+use crate::digest::Checksum;
 use crate::document::unpack_into;
 use crate::record::{CatalogItem, ItemVisitor, Moment, OwnText, StoreState, StoredDigest};
 use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
@@ -161,14 +164,14 @@ fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, StoreError> {
 }
 
 /// Columns of a product, in the order in which [`visit_products`] reads them.
-pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.code, d.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest";
+pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.code, d.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest, v.checksum";
 
 /// Versions and their documents, as [`PRODUCT_COLUMNS`] names them.
 pub(super) const VERSIONS: &str =
     "product_version v left join product_document d on d.product_version_id = v.id";
 
 /// Index of the column after [`PRODUCT_COLUMNS`], in reads of changes.
-const RETIRED_CODE: usize = 10;
+const RETIRED_CODE: usize = 11;
 
 fn products(
     transaction: &Transaction<'_>,
@@ -184,8 +187,8 @@ fn products(
     visit_products(rows, &mut texts, taken_down, visit)
 }
 
-/// Part of the document of a product that has texts of its own.
-const OWN_TEXT: &str = "\"texts/";
+/// Finds the part of a document that only products with texts of their own have.
+static OWN_TEXT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"texts/"));
 
 /// Visits products. A row without an id is a retired product, with its code in [`RETIRED_CODE`].
 fn visit_products(
@@ -239,7 +242,7 @@ fn own_texts(
     texts: &mut Statement<'_>,
     id: i64,
 ) -> Result<Result<Vec<OwnText>, StoreError>, StoreError> {
-    if !document.contains(OWN_TEXT) {
+    if OWN_TEXT.find(document.as_bytes()).is_none() {
         return Ok(Ok(Vec::new()));
     }
     match history::own_texts(texts, id) {
@@ -285,7 +288,10 @@ impl<'r> Product<'r> {
         own_texts: &[OwnText],
     ) -> Result<Self, StoreError> {
         let is_orderable = row.get(5).map_err(during(READING))?;
-        let digest: Vec<u8> = row.get(9).map_err(during(READING))?;
+        let blob = |column| row.get_ref(column).map_err(during(READING));
+        let digest = blob(9)?.as_blob();
+        let digest = digest.map_err(|error| StoreError::Damaged(error.to_string()))?;
+        let checksum = Checksum::stored(blob(10)?.as_blob().ok());
         let (countries, categories) = (text(row, 6)?, text(row, 7)?);
         let discount_multiplier = text(row, 8)?;
         let parts = [discount_multiplier, countries, categories];
@@ -297,7 +303,12 @@ impl<'r> Product<'r> {
             is_orderable,
             countries,
             categories,
-            digest: StoredDigest::new(bytes_32(&digest)?, is_orderable, parts, own_texts),
+            digest: StoredDigest::new(
+                (bytes_32(digest)?, checksum),
+                is_orderable,
+                parts,
+                own_texts,
+            ),
         })
     }
 }

@@ -46,7 +46,10 @@ impl LiveVersion {
 
 /// Ids of the live versions that were put or kept as they are; the others are retired. A bit each, since ids are dense.
 #[derive(Default)]
-pub(super) struct SeenVersions(HashMap<i64, u64>);
+pub(super) struct SeenVersions {
+    words: HashMap<i64, u64>,
+    count: u64,
+}
 
 impl SeenVersions {
     fn place(id: i64) -> (i64, u64) {
@@ -55,11 +58,26 @@ impl SeenVersions {
 
     pub(super) fn add(&mut self, id: i64) {
         let (word, bit) = Self::place(id);
-        *self.0.entry(word).or_default() |= bit;
+        let word = self.words.entry(word).or_default();
+        self.count += u64::from(*word & bit == 0);
+        *word |= bit;
+    }
+
+    pub(super) fn remove(&mut self, id: i64) {
+        let (word, bit) = Self::place(id);
+        if let Some(word) = self.words.get_mut(&word) {
+            self.count -= u64::from(*word & bit != 0);
+            *word &= !bit;
+        }
+    }
+
+    /// Returns their number.
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
 
     pub(super) fn contains(&self, id: i64) -> bool {
         let (word, bit) = Self::place(id);
-        self.0.get(&word).is_some_and(|bits| bits & bit != 0)
+        self.words.get(&word).is_some_and(|bits| bits & bit != 0)
     }
 }

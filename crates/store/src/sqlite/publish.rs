@@ -12,7 +12,7 @@ use super::live_versions::{LiveVersion, SeenVersions};
 use super::{audit, committed, during, history, texts};
 use crate::audit::{AuditContext, PublishedChange, published_change};
 use crate::fail_point::FailPoint;
-use crate::prepared::{DocumentForm, LiveDigests, PreparedProduct, RecordDigest};
+use crate::prepared::{DocumentForm, LiveDigests, PreparedProduct, RecordDigest, VersionId};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, Moment, OwnText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote,
@@ -28,6 +28,10 @@ pub(super) struct SqlitePublication {
     pub(super) connection: Connection,
     pub(super) number: u64,
     live_before: u64,
+    /// Number of versions that were live before, those of hidden products not included.
+    live_versions: u64,
+    /// Id of the revision that was live before.
+    revision_before: Option<String>,
     counts: PublishedCounts,
     /// Live versions of the codes that were asked for last and weren't used since.
     known: HashMap<ProductCode, Option<LiveVersion>>,
@@ -55,20 +59,21 @@ impl SqlitePublication {
                 |row| row.get(0),
             )
             .map_err(during(PUBLISHING))?;
-        let live_before = connection
-            .query_row(
-                "select (select count(*) from product_version where until_revision is null) \
-                    + (select count(*) from base_version b where until_revision is null and not exists \
-                       (select 1 from product_version v where v.code = b.code and v.until_revision is null))",
-                [],
-                |row| row.get(0),
-            )
-            .map_err(during(PUBLISHING))?;
+        let sql = "select (select count(*) from product_version where until_revision is null), \
+                      (select count(*) from base_version b where until_revision is null and not exists \
+                         (select 1 from product_version v where v.code = b.code and v.until_revision is null)), \
+                      revision_id from state";
+        let before =
+            |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, u64>(1)?, row.get(2)?));
+        let before = connection.query_row(sql, [], before);
+        let (live_versions, hidden, revision_before) = before.map_err(during(PUBLISHING))?;
         FailPoint::PublishBegun.pass()?;
         Ok(Self {
             connection,
             number,
-            live_before,
+            live_before: live_versions + hidden,
+            live_versions,
+            revision_before,
             counts: PublishedCounts::default(),
             known: HashMap::new(),
             seen: SeenVersions::default(),
@@ -102,7 +107,8 @@ impl SqlitePublication {
     }
 
     /// Ends the version of this id. Fails if this publish began it.
-    fn end(&self, id: i64) -> Result<(), StoreError> {
+    fn end(&mut self, id: i64) -> Result<(), StoreError> {
+        self.seen.remove(id);
         let ended = self.execute(
             "update product_version set until_revision = ?1 where id = ?2 and from_revision < ?1",
             (self.number, id),
@@ -115,6 +121,10 @@ impl SqlitePublication {
 
     /// Returns the live versions that this publish neither began nor kept.
     fn others(&self) -> Result<Vec<(i64, ProductCode)>, StoreError> {
+        let ended = self.counts.changed + self.counts.retired;
+        if self.seen.count() + ended == self.live_versions {
+            return Ok(Vec::new());
+        }
         let sql = "select id, code from product_version \
                    where until_revision is null and from_revision < ?";
         let mut statement = self
@@ -177,8 +187,8 @@ impl SqlitePublication {
         } = prepared.product();
         self.execute(
             "insert into product_version (code, from_revision, digest, content_start, \
-             content_end, discount_multiplier, is_orderable, countries, categories, record_digest) \
-             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             content_end, discount_multiplier, is_orderable, countries, categories, record_digest, checksum) \
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 code.as_str(),
                 self.number,
@@ -190,6 +200,7 @@ impl SqlitePublication {
                 countries,
                 categories,
                 prepared.record().map(|digest| digest.0),
+                prepared.checksum().0,
             ],
         )?;
         let id = self.connection.last_insert_rowid();
@@ -302,6 +313,15 @@ impl Publication for SqlitePublication {
         record: RecordDigest,
     ) -> Result<bool, StoreError> {
         self.keep_version(code, Some(record))
+    }
+
+    fn keep_versions(&mut self, revision: Option<&str>, versions: &[VersionId]) -> bool {
+        if revision.is_none() || self.revision_before.as_deref() != revision {
+            return false;
+        }
+        versions.iter().for_each(|version| self.seen.add(version.0));
+        self.counts.unchanged += versions.len() as u64;
+        true
     }
 
     fn live_before(&self) -> u64 {

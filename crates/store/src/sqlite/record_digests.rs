@@ -1,22 +1,17 @@
 //! Records from which the live products were loaded.
 
-use std::collections::HashMap;
-
-use vitrine_model::code::ProductCode;
-
 use super::{SqliteStore, during};
 use crate::StoreError;
-use crate::prepared::{RecordDigest, RecordDigestStore};
+use crate::prepared::{LoadedVersions, RecordDigest, RecordDigestStore, VersionId};
 use crate::values;
 
 const READING: &str = "reading the digests of records";
 
 impl RecordDigestStore for SqliteStore {
-    fn record_digests(
-        &self,
-        max_products: u32,
-    ) -> Result<Option<HashMap<RecordDigest, ProductCode>>, StoreError> {
-        let connection = self.connect()?;
+    fn loaded_versions(&self, max_products: u32) -> Result<Option<LoadedVersions>, StoreError> {
+        let mut connection = self.connect()?;
+        // One state of the store.
+        let connection = connection.transaction().map_err(during(READING))?;
         let sql = "select count(*) from \
                    (select 1 from product_version where until_revision is null limit ?)";
         let limit = u64::from(max_products) + 1;
@@ -26,18 +21,25 @@ impl RecordDigestStore for SqliteStore {
         if live == limit {
             return Ok(None);
         }
-        let sql = "select record_digest, code from product_version \
+        let revision = connection
+            .query_row("select revision_id from state", [], |row| row.get(0))
+            .map_err(during(READING))?;
+        let sql = "select record_digest, code, id from product_version \
                    where until_revision is null and record_digest is not null";
         let mut statement = connection.prepare(sql).map_err(during(READING))?;
         let mut rows = statement.query([]).map_err(during(READING))?;
-        let mut digests = HashMap::new();
+        let mut loaded = LoadedVersions {
+            revision,
+            ..LoadedVersions::default()
+        };
         while let Some(row) = rows.next().map_err(during(READING))? {
             let digest: Vec<u8> = row.get(0).map_err(during(READING))?;
             let code: String = row.get(1).map_err(during(READING))?;
+            let id = VersionId(row.get(2).map_err(during(READING))?);
             if let Some(digest) = RecordDigest::stored(&digest) {
-                digests.insert(digest, values::code(&code)?);
+                (loaded.by_record).insert(digest, (values::code(&code)?, id));
             }
         }
-        Ok(Some(digests))
+        Ok(Some(loaded))
     }
 }

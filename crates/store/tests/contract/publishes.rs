@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use vitrine_model::content::{TextDigest, TextName};
-use vitrine_store::prepared::{PreparedProduct, ProductDigest, RecordDigest};
+use vitrine_store::prepared::{PreparedProduct, ProductDigest};
 use vitrine_store::record::{OwnText, PublishedCounts, PutOutcome, RevisionNote, StoreState};
 use vitrine_store::{Publication, Store, StoreError};
 
 use crate::Rule;
 use crate::products::{as_read, product, product_with_text, publish, put_text, read, second};
 
-pub const ALL: [Rule; 12] = [
+pub const ALL: [Rule; 11] = [
     ("an empty store has nothing", an_empty_store_has_nothing),
     ("what is put comes back", what_is_put_comes_back),
     (
@@ -27,10 +27,6 @@ pub const ALL: [Rule; 12] = [
     (
         "digests of live products are those of prepared ones",
         live_digests_are_those_of_prepared_products,
-    ),
-    (
-        "digests of records belong to live versions",
-        digests_of_records_belong_to_live_versions,
     ),
     (
         "every part of a product counts",
@@ -224,60 +220,6 @@ fn live_digests_are_those_of_prepared_products(store: &dyn Store) {
     assert_eq!(publication.retire_others().unwrap().len(), 2);
     let committed = publication.commit(second(2), &RevisionNote::default());
     assert_eq!(committed.unwrap().unwrap().1, counts(1, 0, 2, 1));
-}
-
-fn digests_of_records_belong_to_live_versions(store: &dyn Store) {
-    let record = |byte| RecordDigest([byte; 16]);
-    let put = |publication: &mut dyn Publication, document: &str, digest| {
-        let mut next = PreparedProduct::new(product("A", document)).unwrap();
-        next.set_record(digest);
-        publication.put_prepared(next).unwrap()
-    };
-    let known = |max_products| {
-        let known = store.record_digests(max_products).unwrap()?;
-        let known = known
-            .into_iter()
-            .map(|(digest, code)| (digest, code.to_string()));
-        Some(known.collect::<Vec<_>>())
-    };
-    assert_eq!(known(0), Some(Vec::new()));
-    let mut publication = store.publish().unwrap();
-    put(&mut *publication, "1", Some(record(1)));
-    publication.put(&product("B", "1")).unwrap();
-    publication
-        .commit(second(1), &RevisionNote::default())
-        .unwrap();
-    let first = vec![(record(1), "A".to_owned())];
-    assert_eq!(known(2), Some(first.clone()));
-    assert_eq!(known(1), None, "more are live");
-
-    // Nothing is noted unless it is committed; and that makes no revision.
-    let a = product("A", "1").code;
-    let mut publication = store.publish().unwrap();
-    assert!(publication.keep_loaded(&a, record(2)).unwrap());
-    drop(publication);
-    assert_eq!(known(2), Some(first));
-    let mut publication = store.publish().unwrap();
-    let live = publication.live_digests(&[&a]).unwrap();
-    assert_eq!(live[0].unwrap().record, Some(record(1)));
-    assert!(publication.keep_loaded(&a, record(1)).unwrap());
-    let unknown = product("C", "1").code;
-    assert!(!publication.keep_loaded(&unknown, record(9)).unwrap());
-    assert_eq!(publication.retire_others().unwrap().len(), 1);
-    assert!(
-        publication
-            .commit(second(2), &RevisionNote::default())
-            .unwrap()
-            .is_some()
-    );
-
-    // A version that came another way has none.
-    let mut publication = store.publish().unwrap();
-    assert_eq!(put(&mut *publication, "2", None), PutOutcome::Changed);
-    publication
-        .commit(second(3), &RevisionNote::default())
-        .unwrap();
-    assert_eq!(known(9), Some(Vec::new()));
 }
 
 fn every_part_of_a_product_counts(store: &dyn Store) {

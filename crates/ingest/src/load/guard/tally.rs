@@ -8,7 +8,7 @@ use vitrine_store::record::StoredProduct;
 use vitrine_store::{Publication, StoreError};
 
 use super::{Allowance, Exceeded, Percent, Rule};
-use crate::load::difference::differing_members;
+use crate::load::difference::Pair;
 use crate::load::json::Node;
 
 /// Maximum number of products that a refusal names.
@@ -39,9 +39,14 @@ struct Count {
 impl Tally {
     /// Counts a change of a live product.
     pub fn compare(&mut self, live: &StoredProduct, next: &StoredProduct) {
+        self.change(&Pair::of(live, next));
+    }
+
+    /// As [`compare`](Self::compare).
+    pub(crate) fn change(&mut self, pair: &Pair<'_>) {
+        let (live, next) = (pair.old, pair.new);
         let code = &live.code;
-        let documents = differing_members(live, next);
-        let [old, new] = [&documents[0], &documents[1]].map(|document| Node::parse(document).0);
+        let [old, new] = pair.nodes();
         if live.is_orderable && !next.is_orderable {
             self.note(Rule::NotOrderable, code, [("is_orderable".to_owned(), 1)]);
         }
