@@ -4,8 +4,8 @@
 //! product, which clients see, is made of it here, whenever a base or the overrides change.
 //!
 //! - `assignment`: a value that an override sets
-//! - [`effect`](mod@effect): what overrides make of a product
-//! - `publication`: a publish of bases, with the overrides over them
+//! - [`effect`](mod@effect): what overrides make of a product; `narrowing` of its amounts, `lists` of its lists
+//! - `publication`: a publish of bases, with the overrides over them; `ineffective`: the changes that these hide
 //! - `pass`: a pass over products whose overrides change
 //! - [`unreadable`]: overrides whose definition can't be read
 //! - [`disabling`]: overrides that disable products
@@ -16,7 +16,10 @@ pub mod assignment;
 pub mod change;
 pub mod disabling;
 pub mod effect;
+mod ineffective;
 pub mod instants;
+mod lists;
+mod narrowing;
 mod pass;
 mod publication;
 pub mod rollback;

@@ -1,0 +1,125 @@
+//! Messages about overrides: they name those that make what clients see, and say so if clients see no change.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Store, gift_card, text};
+
+/// Sets values of a product whatever the guard says; returns what the command says.
+fn set(store: &Store, code: &str, values: &[&str]) -> String {
+    let allowed = ["--allow", "not-orderable=100%", "--allow", "states=100%"];
+    store.ok(&[&["set", code], values, &allowed[..]].concat())
+}
+
+/// Returns the overrides that a product's page names on standard error.
+fn named(store: &Store, code: &str) -> String {
+    text(&store.run(&["show", code]).stderr)
+}
+
+/// A gift card with these amounts.
+fn with_amounts(code: &str, amounts: &[&str]) -> Value {
+    let mut product = gift_card(code);
+    product["gift_card"]["denominations"] = json!({
+        "type": "fixed",
+        "minimum_value": amounts.first(),
+        "maximum_value": amounts.last(),
+        "available_list": amounts,
+    });
+    product
+}
+
+/// Returns the numbers of changed products and of the override that hides changes, of a load of one product.
+fn ineffective(store: &Store, product: Value) -> Value {
+    store.load_products(&[product])["ineffective_changes"].take()
+}
+
+#[test]
+fn override_that_narrows_nothing_is_not_named() {
+    let store = Store::of(&[gift_card("A")]);
+    set(&store, "A", &["maximum_value=25"]);
+    set(&store, "A", &["maximum_value=100", "minimum_value=1"]);
+    assert_eq!(
+        named(&store, "A"),
+        "vitrine: override 1 sets denominations\n"
+    );
+    let changes = |number: &str| store.ok(&["overrides", "show", number]);
+    assert!(changes("1").contains("of which it changes 1\n~ A\n"));
+    assert!(changes("2").contains("of which it changes 0\n"));
+    let more = with_amounts("A", &["10.00", "25.00", "50.00", "75.00"]);
+    let file = store.write("more.ndjson", more.to_string());
+    let file = file.display().to_string();
+    let planned = store.ok(&["load", &file, "--dry-run"]);
+    let expected = "1 change has no effect until override 1 ends\n";
+    assert!(planned.contains(expected), "{planned}");
+    assert_eq!(
+        ineffective(&store, more),
+        json!([{"override": 1, "changes": 1}])
+    );
+    // Of two that leave the same, the first one does it, until it ends.
+    set(&store, "*", &["maximum_value=25"]);
+    assert_eq!(
+        named(&store, "A"),
+        "vitrine: override 1 sets denominations\n"
+    );
+    store.ok(&["overrides", "end", "1"]);
+    assert_eq!(
+        named(&store, "A"),
+        "vitrine: override 3 sets denominations\n"
+    );
+}
+
+#[test]
+fn load_names_the_override_whose_end_shows_the_change() {
+    let store = Store::of(&[with_amounts("A", &["10.00", "25.00", "50.00"])]);
+    set(&store, "A", &["available_list=10,25,60"]);
+    set(&store, "A", &["maximum_value=50"]);
+    // 30 isn't in the list, whatever the maximum is.
+    let with_30 = with_amounts("A", &["10.00", "25.00", "30.00", "50.00"]);
+    assert_eq!(
+        ineffective(&store, with_30),
+        json!([{"override": 1, "changes": 1}])
+    );
+    // 60 is, but it is above the maximum.
+    let with_60 = with_amounts("A", &["10.00", "25.00", "30.00", "50.00", "60.00"]);
+    assert_eq!(
+        ineffective(&store, with_60),
+        json!([{"override": 2, "changes": 1}])
+    );
+    // Both hide 70; clients see the value of either.
+    let amounts = ["10.00", "25.00", "30.00", "50.00", "60.00", "70.00"];
+    let with_70 = with_amounts("A", &amounts);
+    assert_eq!(
+        ineffective(&store, with_70),
+        json!([{"override": 2, "changes": 1}])
+    );
+}
+
+#[test]
+fn new_product_names_the_override_that_matters() {
+    let store = Store::of(&[gift_card("OTHER")]);
+    set(&store, "A*", &["maximum_value=25"]);
+    set(&store, "A*", &["maximum_value=40"]);
+    let report = store.load_products(&[gift_card("OTHER"), gift_card("A")]);
+    assert_eq!(
+        report["ineffective_changes"],
+        json!([{"override": 1, "changes": 1}])
+    );
+}
+
+#[test]
+fn lists_and_states_name_who_made_them() {
+    let store = Store::of(&["A", "B"].map(gift_card));
+    set(&store, "A", &["categories+=sale"]);
+    set(&store, "A", &["categories-=sale"]);
+    set(&store, "A", &["categories+=new"]);
+    assert_eq!(
+        named(&store, "A"),
+        "vitrine: override 2 sets categories\nvitrine: override 3 sets categories\n"
+    );
+    // Without amounts the product couldn't be ordered either, but it was disabled anyway.
+    set(&store, "B", &["is_orderable=false"]);
+    set(&store, "B", &["maximum_value=1"]);
+    assert_eq!(
+        named(&store, "B"),
+        "vitrine: override 4 sets is_orderable\n"
+    );
+}
