@@ -72,7 +72,7 @@ fn wrong_overrides_are_refused_with_the_remedy() {
         (
             1,
             &["enable", SHOE],
-            "their state is the one that loads brought",
+            "its state is the one that loads brought",
         ),
         (1, &["enable", "NONE"], "no live product is selected"),
     ] {

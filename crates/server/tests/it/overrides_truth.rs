@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Store, gift_card, text};
+use crate::overrides_commands::refused;
 
 /// Sets values of a product whatever the guard says; returns what the command says.
 fn set(store: &Store, code: &str, values: &[&str]) -> String {
@@ -121,5 +122,37 @@ fn lists_and_states_name_who_made_them() {
     assert_eq!(
         named(&store, "B"),
         "vitrine: override 4 sets is_orderable\n"
+    );
+}
+
+#[test]
+fn enable_names_overrides_by_other_commands() {
+    let store = Store::of(&["A", "B", "C"].map(gift_card));
+    let state = "state=TEMPORARILY_DISABLED";
+    set(&store, "*", &[state]);
+    let told = refused(&store, 1, &["enable", "A", "B"]);
+    for part in [
+        "none of the 2 selected products is disabled by `vitrine disable` now",
+        "override 1 sets state=TEMPORARILY_DISABLED of 2 products: `vitrine overrides end 1` ends it",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("loads brought"), "{told}");
+    store.ok(&["disable", "A", "--allow", "not-orderable=100%"]);
+    let enabled = store.run(&["enable", "A"]);
+    assert_eq!(enabled.status.code(), Some(0));
+    let noted = text(&enabled.stderr);
+    let expected = "note: override 1 stays: it sets state=TEMPORARILY_DISABLED of 1 product";
+    assert!(noted.contains(expected), "{noted}");
+    store.ok(&["overrides", "end", "1"]);
+    store.ok(&["hide", "C", "--allow", "retire=100%"]);
+    let told = refused(&store, 1, &["enable", "C"]);
+    let expected =
+        "the selected product isn't disabled by `vitrine disable` now; override 3 hides 1 product";
+    assert!(told.contains(expected), "{told}");
+    let told = refused(&store, 1, &["enable", "A"]);
+    assert!(
+        told.contains("its state is the one that loads brought"),
+        "{told}"
     );
 }

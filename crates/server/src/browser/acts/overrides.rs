@@ -291,7 +291,7 @@ fn enable_page(context: &Context<'_>) -> ActPage {
     fields.push(Field::note(context));
     ActPage::new(
         "Enable products",
-        "Ends the overrides that disable these products. Never makes a product LIVE: its state is the one that loads brought.",
+        "Ends the overrides that disable these products. Never makes a product LIVE: its state is the one that loads brought, or that another override sets.",
         fields,
     )
 }
@@ -315,6 +315,10 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
                     one.number,
                     minute(&one.stored.made.from)
                 ));
+            }
+            for one in &found.remaining {
+                let (number, does) = (one.number, one.does());
+                page = page.warned(&format!("Override {number} stays: it {does} of these."));
             }
             page.into()
         }
