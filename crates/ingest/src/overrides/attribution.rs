@@ -45,6 +45,19 @@ pub fn overrides_of(
     Ok(found)
 }
 
+/// Returns true if an override hides a product at a moment; which one it is needn't be known.
+///
+/// # Errors
+///
+/// If the store can't be read.
+pub fn is_hidden(
+    store: &dyn Store,
+    code: &ProductCode,
+    moment: Moment,
+) -> Result<bool, StoreError> {
+    Ok(store.product(code, moment)?.is_none() && store.base_product(code, moment)?.is_some())
+}
+
 /// Returns the overrides that lay on products at a moment, by their times. At a revision that came between the time of an
 /// instant and its revision these are others: compare what they make of a product with what clients saw.
 fn lying(store: &dyn Store, moment: Moment) -> Result<Vec<Override>, StoreError> {

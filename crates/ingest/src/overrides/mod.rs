@@ -36,7 +36,7 @@ use vitrine_store::overrides::{BaseHint, StoredOverride};
 use vitrine_store::record::StoredProduct;
 
 pub use assignment::{Assignment, ListChange, crossed_amounts};
-pub use attribution::{OverrideProducts, count_effects, overrides_of, products_of};
+pub use attribution::{OverrideProducts, count_effects, is_hidden, overrides_of, products_of};
 pub use effect::{Effect, effect};
 pub use publication::{publish, restore};
 use unreadable::Unreadable;

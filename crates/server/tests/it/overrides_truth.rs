@@ -156,3 +156,38 @@ fn enable_names_overrides_by_other_commands() {
         "{told}"
     );
 }
+
+#[test]
+fn hidden_products_are_known_in_older_revisions() {
+    let store = Store::of(&["A", "B"].map(gift_card));
+    store.ok(&["hide", "B", "--allow", "retire=100%"]);
+    store.ok(&["overrides", "end", "1"]);
+    let listed = |arguments: &[&str]| {
+        let listed = store.run(arguments);
+        assert_eq!(listed.status.code(), Some(0));
+        text(&listed.stderr)
+    };
+    let told = listed(&["products", "B", "NONE", "--at", "2", "--format", "ndjson"]);
+    assert_eq!(
+        told,
+        "vitrine: B was hidden by override 1 in revision 2; --base shows it\n\
+         vitrine: there was no product NONE in revision 2\n"
+    );
+    assert_eq!(listed(&["products", "B", "--at", "2", "--base"]), "");
+    let told = listed(&["diff", "2", "2", "--code", "B", "--code", "NONE"]);
+    assert_eq!(
+        told,
+        "vitrine: B was hidden by override 1 in revision 2; --base compares it\n\
+         vitrine: there is no product NONE\n"
+    );
+    let told = refused(&store, 1, &["show", "B", "--at", "2"]);
+    let expected =
+        "`B` was hidden by override 1 in revision 2; `vitrine show B --at 2 --base` shows";
+    assert!(told.contains(expected), "{told}");
+    store.sql("update catalog_override set definition = 'damaged'");
+    let told = listed(&["products", "B", "--at", "2", "--format", "ndjson"]);
+    assert!(
+        told.contains("B was hidden by an override in revision 2"),
+        "{told}"
+    );
+}
