@@ -59,6 +59,27 @@ pub(super) fn unhidden<'o>(
     Ok(product.unwrap_or_else(|| base.clone()))
 }
 
+/// Returns the overrides that leave a product no amount; none if some are left.
+///
+/// # Errors
+///
+/// If the product is damaged.
+pub(super) fn without_amounts<'o>(
+    base: &StoredProduct,
+    overrides: impl IntoIterator<Item = &'o Override>,
+) -> anyhow::Result<BTreeSet<u64>> {
+    let mut narrowing = Narrowing::default();
+    for one in selecting(base, overrides)? {
+        for value in &one.definition.values {
+            narrowing.add(one.number, value);
+        }
+    }
+    let narrowed = narrowed(&Members::parse(&base.document)?, &narrowing)?
+        .map(|(.., narrowed)| narrowed)
+        .filter(|narrowed| narrowed.left.is_none());
+    Ok(narrowed.map(|narrowed| narrowed.by).unwrap_or_default())
+}
+
 /// Returns the product that clients see; `None` if it is hidden.
 pub(super) fn seen<'e>(
     base: &'e StoredProduct,

@@ -7,7 +7,7 @@
 //! - [`effect`](mod@effect): what overrides make of a product; `narrowing` of its amounts, `lists` of its lists
 //! - `attribution`: the overrides that make what clients see of products
 //! - `publication`: a publish of bases, with the overrides over them; `ineffective`: the changes that these hide
-//! - `pass`: a pass over products whose overrides change
+//! - `pass`: a pass over products whose overrides change; `compared`: its findings
 //! - [`unreadable`]: overrides whose definition can't be read
 //! - [`disabling`]: overrides that disable products
 //! - [`rollback`]: making an old revision live again
@@ -16,6 +16,7 @@
 pub mod assignment;
 mod attribution;
 pub mod change;
+mod compared;
 pub mod disabling;
 pub mod effect;
 mod ineffective;
@@ -124,7 +125,10 @@ impl Definition {
     #[must_use]
     pub fn products_text(&self) -> String {
         if let Some(frozen) = &self.frozen {
-            return format!("{} products that matched then", frozen.len());
+            return match frozen.len() {
+                1 => "1 product that matched when it was made".to_owned(),
+                products => format!("{products} products that matched when it was made"),
+            };
         }
         let Selection {
             codes,

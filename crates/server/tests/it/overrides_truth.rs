@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Store, gift_card, text};
+use crate::harness::{Store, gift_card, text, wait_for};
 use crate::overrides_commands::refused;
 
 /// Sets values of a product whatever the guard says; returns what the command says.
@@ -123,6 +123,10 @@ fn lists_and_states_name_who_made_them() {
         named(&store, "B"),
         "vitrine: override 4 sets is_orderable\n"
     );
+    set(&store, "B", &["maximum_value=100"]);
+    let said = set(&store, "B", &["is_orderable=true"]);
+    assert!(said.contains("override 5 narrows their amounts"), "{said}");
+    assert!(!said.contains("override 6 narrows"), "{said}");
 }
 
 #[test]
@@ -189,5 +193,88 @@ fn hidden_products_are_known_in_older_revisions() {
     assert!(
         told.contains("B was hidden by an override in revision 2"),
         "{told}"
+    );
+}
+
+#[test]
+fn overrides_without_effect_are_told_and_kept() {
+    let store = Store::of(&["A", "B"].map(gift_card));
+    let same = "discount_multiplier=0.05";
+    let planned = store.ok(&["set", "A", same, "--dry-run"]);
+    assert!(
+        planned.contains("nothing was changed; clients would see no change"),
+        "{planned}"
+    );
+    let made = set(&store, "A", &[same]);
+    assert!(
+        made.contains("clients see no change now; products selected: 1\n"),
+        "{made}"
+    );
+    let timed = store.json(&["set", "B", same, "--until", "1s", "--json"]);
+    assert_eq!(timed["revision"], Value::Null);
+    let due: jiff::Timestamp = timed["made"]["until"].as_str().unwrap().parse().unwrap();
+    wait_for("its time", || (jiff::Timestamp::now() > due).then_some(()));
+    let ended = store.ok(&["overrides", "end", "1", "--note", "over"]);
+    assert!(
+        ended.contains("override 2 ended before this, since it was due at"),
+        "{ended}"
+    );
+    assert_eq!(ended.matches("clients see no change\n").count(), 2);
+    assert_eq!(store.revisions(), 1);
+    let history = store.json(&["overrides", "history", "--json"]);
+    let ends = |number: usize| {
+        (
+            history[number]["status"].clone(),
+            &history[number]["end_note"],
+        )
+    };
+    assert_eq!(ends(0), (json!("ended"), &Value::Null));
+    assert_eq!(ends(1), (json!("ended"), &json!("over")));
+    let audit = store.json(&["audit", "--json"]);
+    let entries = audit.as_array().unwrap().iter().rev();
+    let entries: Vec<String> = entries
+        .map(|entry| format!("{} {}", entry["action"], entry["subject"]))
+        .collect();
+    assert_eq!(
+        entries,
+        [r#""create" "1""#, r#""create" "2""#, r#""end" "1""#]
+    );
+}
+
+#[test]
+fn plans_of_overrides_say_what_would_be() {
+    let store = Store::of(&["A", "B"].map(gift_card));
+    let said = refused(&store, 3, &["hide", "A"]);
+    assert!(
+        said.contains("this would hide 1 of 2 live products"),
+        "{said}"
+    );
+    let hide = ["hide", "A", "--allow", "retire=100%"];
+    let planned = store.ok(&[&hide[..], &["--from", "2h", "--dry-run"]].concat());
+    assert!(
+        planned.contains("nothing was changed; if it began now, this would be: 0 shown again, 0 changed, 1 hidden"),
+        "{planned}"
+    );
+    let hidden = store.ok(&hide);
+    for line in [
+        " until an operator ends it (`vitrine overrides end 1`)\n",
+        "revision 2: 0 shown again, 0 changed, 1 hidden, 0 unchanged\n",
+    ] {
+        assert!(hidden.contains(line), "{line}: {hidden}");
+    }
+    let said = set(&store, "A", &["discount_multiplier=0.01"]);
+    assert!(
+        said.contains("warning: override 1 hides 1 of these products"),
+        "{said}"
+    );
+    let said = set(&store, "B", &["maximum_value=1"]);
+    assert!(
+        said.contains("warning: no amount is left of 1 of these products"),
+        "{said}"
+    );
+    let planned = store.ok(&["overrides", "end", "1", "--dry-run"]);
+    assert!(
+        planned.contains("override 1 would end: visible=false of A\n"),
+        "{planned}"
     );
 }

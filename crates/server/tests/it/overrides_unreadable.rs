@@ -199,7 +199,7 @@ fn one_unreadable_override_does_not_hide_another() {
     assert_eq!(seen(&store), json!({"A": "0.05", "B": "0.05"}));
     let told = refused(&store, 1, &["overrides", "end", "1"]);
     assert!(
-        told.contains("there is no override 1 that could be ended"),
+        told.contains("override 1 has ended already, at 20"),
         "{told}"
     );
 }
