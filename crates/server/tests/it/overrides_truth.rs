@@ -277,4 +277,9 @@ fn plans_of_overrides_say_what_would_be() {
         planned.contains("override 1 would end: visible=false of A\n"),
         "{planned}"
     );
+    let said = refused(&store, 2, &["hide", "B", "--until", "9999-12-31T00:00:00Z"]);
+    assert!(
+        said.contains("is too late; the latest time is 9999-12-30T22:00:00Z"),
+        "{said}"
+    );
 }
