@@ -177,14 +177,15 @@ impl<'b> Change<'b> {
             .insert(value.field(), (BTreeSet::from([number]), json));
     }
 
-    /// Sets the discount, unless it is the same number in other digits.
+    /// Sets the discount, unless it is the same number in other digits. Of overrides, the same number has the same digits, too:
+    /// clients see no difference (docs/contract/resources.md#discounts).
     fn set_discount(&mut self, discount: &DiscountMultiplier) {
         let base = self.base.discount_multiplier.parse::<DiscountMultiplier>();
         let exact = match base {
-            Ok(base) if base.is_same_number(discount) => base.exact().to_owned(),
-            _ => discount.exact().to_owned(),
+            Ok(base) if base.is_same_number(discount) => base,
+            _ => discount.respelt(),
         };
-        self.product.discount_multiplier = exact;
+        self.product.discount_multiplier = exact.exact().to_owned();
     }
 
     fn finish(

@@ -242,6 +242,26 @@ fn overrides_without_effect_are_told_and_kept() {
 }
 
 #[test]
+fn respelt_discount_of_an_override_is_no_change() {
+    let store = Store::of(&[gift_card("A")]);
+    set(&store, "A", &["discount_multiplier=0.06"]);
+    assert_eq!(store.revisions(), 2);
+    let said = set(&store, "A", &["discount_multiplier=0.0600"]);
+    assert!(said.contains("clients see no change now"), "{said}");
+    store.ok(&["overrides", "end", "1"]);
+    assert_eq!(store.revisions(), 2);
+    assert_eq!(
+        named(&store, "A"),
+        "vitrine: override 2 sets discount_multiplier\n"
+    );
+    // More digits are another discount, with which a client's own share is computed.
+    set(&store, "A", &["discount_multiplier=0.06000001"]);
+    assert_eq!(store.revisions(), 3);
+    store.ok(&["overrides", "end", "2", "3"]);
+    assert_eq!(store.ok(&["export"]), store.ok(&["export", "--effective"]));
+}
+
+#[test]
 fn plans_of_overrides_say_what_would_be() {
     let store = Store::of(&["A", "B"].map(gift_card));
     let said = refused(&store, 3, &["hide", "A"]);
