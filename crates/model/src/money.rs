@@ -194,6 +194,15 @@ impl DiscountMultiplier {
         digits(self) == digits(other)
     }
 
+    /// Returns the same number as clients are shown it: with two fraction digits at least, and no zeros behind them.
+    #[must_use]
+    pub fn respelt(&self) -> Self {
+        let (_, fraction) = split_decimal(&self.0).unwrap_or_default();
+        let more = fraction.get(2..).unwrap_or_default();
+        let more = more.trim_end_matches('0');
+        Self(format!("{}{more}", self.cut()).into())
+    }
+
     /// Returns true if one discount is at least ten times the other. Any other discount is tenfold zero.
     #[must_use]
     pub fn is_tenfold(&self, other: &Self) -> bool {
@@ -332,6 +341,16 @@ mod tests {
         for wrong in ["-0.1", "1.01", "2", "1e-2", "", ".", "0,1", "1.0000001"] {
             assert!(wrong.parse::<DiscountMultiplier>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn equal_discounts_have_one_spelling() {
+        for given in ["0.01", "0.010", "00.01000"] {
+            let discount: DiscountMultiplier = given.parse().unwrap();
+            assert_eq!(discount.respelt().exact(), "0.01");
+        }
+        let exact: DiscountMultiplier = "0.0130".parse().unwrap();
+        assert_eq!(exact.respelt().exact(), "0.013");
     }
 
     #[test]

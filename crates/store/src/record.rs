@@ -120,7 +120,8 @@ pub struct PublishedCounts {
 
 impl PublishedCounts {
     /// Returns true if no product changed.
-    pub(crate) fn is_unchanged(&self) -> bool {
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
         (self.created, self.changed, self.retired) == (0, 0, 0)
     }
 }

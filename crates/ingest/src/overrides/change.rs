@@ -1,17 +1,18 @@
 //! Making and ending overrides: a publish that changes the effective products, and no base.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
-use vitrine_store::Store;
 use vitrine_store::audit::{AuditAction, AuditContext, PublishedChange};
 use vitrine_store::overrides::{
     NewOverride, OverrideEnd, OverrideStatus, StorePublication, StoredOverride,
 };
-use vitrine_store::record::RevisionNote;
+use vitrine_store::record::{PublishedCounts, RevisionNote};
+use vitrine_store::{Store, StoreError};
 
+pub use super::compared::Notices;
 use super::instants::{AppliedInstant, Begun, publish_in_time};
 use super::pass::{Pass, each_base, hidden};
 use super::unreadable::{ReadOverrides, Rebuild, Unreadable};
@@ -52,16 +53,29 @@ pub struct Changed {
     pub selected: u64,
     /// Codes that are named and that no live product has.
     pub missing: Vec<String>,
-    /// Overrides that set the same fields of the same products, now or later, with the number of these products.
-    pub overlapping: BTreeMap<u64, u64>,
-    /// Overrides that leave products no amount, so that they can't be ordered as was set, with their number.
-    pub without_amounts: BTreeMap<u64, u64>,
+    /// Products of which an operator may expect something else.
+    pub notices: Notices,
     /// Difference between what clients saw and what they see; for an override that begins later, as it would be now.
     pub plan: Plan,
     /// Limits of the guard that are exceeded; then nothing was changed.
     pub exceeded: Vec<Exceeded>,
     /// The revision, if clients see a change.
     pub revision: Option<Revision>,
+}
+
+impl Changed {
+    /// Returns the numbers of products by what clients see of them, in words. Products that an override takes away aren't retired,
+    /// and come back with its end.
+    #[must_use]
+    pub fn seen_counts(&self) -> String {
+        let PublishedCounts {
+            created,
+            changed,
+            retired,
+            unchanged,
+        } = self.plan.counts();
+        format!("{created} shown again, {changed} changed, {retired} hidden, {unchanged} unchanged")
+    }
 }
 
 /// Makes an override, or plans that. It begins at once, unless its time is later.
@@ -227,10 +241,9 @@ pub fn end(
         open = at(open, now);
     }
     for number in numbers {
-        ensure!(
-            open.iter().any(|one| one.number == *number),
-            "there is no override {number} that could be ended; see `vitrine overrides list`"
-        );
+        if !open.iter().any(|one| one.number == *number) {
+            return Err(no_end_of(store, *number)?);
+        }
     }
     let mut read = ReadOverrides::of(open);
     let (ended_unreadable, others) =
@@ -264,6 +277,21 @@ pub fn end(
         changed.revision = commit_ends(publication, &mut changed, now, by)?;
     }
     Ok(changed)
+}
+
+/// Returns the error of an override that can't be ended.
+fn no_end_of(store: &dyn Store, number: u64) -> Result<anyhow::Error, StoreError> {
+    let all = store.overrides()?;
+    let found = all.into_iter().find(|one| one.number == number);
+    Ok(match found.and_then(|one| one.ended) {
+        Some(end) => anyhow!(
+            "override {number} has ended already, at {:.0}; see `vitrine overrides history`",
+            end.at
+        ),
+        None => anyhow!(
+            "there is no override {number} that could be ended; see `vitrine overrides list`"
+        ),
+    })
 }
 
 /// Stores the ends of overrides, and commits.

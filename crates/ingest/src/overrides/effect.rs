@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-use vitrine_model::money::{Amount, DiscountMultiplier};
+use vitrine_model::geo::Country;
+use vitrine_model::money::DiscountMultiplier;
 use vitrine_store::record::StoredProduct;
 
 use super::Override;
-use super::assignment::{Assignment, ListChange};
+use super::assignment::{Assignment, DENOMINATIONS};
+use super::lists::ListChanges;
+use super::narrowing::{Narrowed, Narrowing, json};
 use crate::members::Members;
 
 /// Effect of overrides on a product.
@@ -16,7 +18,7 @@ pub struct Effect {
     /// The effective product; `None` if it is hidden.
     pub product: Option<StoredProduct>,
     /// The fields that differ from the base, each with the numbers of the overrides that made its value: of lists and amounts
-    /// these may be several.
+    /// these may be several, and those are left out without which the others make the same.
     pub fields: BTreeMap<&'static str, BTreeSet<u64>>,
 }
 
@@ -55,6 +57,27 @@ pub(super) fn unhidden<'o>(
     let effect = effect_of(base, &selecting(base, overrides)?)?;
     let product = effect.and_then(|effect| effect.product);
     Ok(product.unwrap_or_else(|| base.clone()))
+}
+
+/// Returns the overrides that leave a product no amount; none if some are left.
+///
+/// # Errors
+///
+/// If the product is damaged.
+pub(super) fn without_amounts<'o>(
+    base: &StoredProduct,
+    overrides: impl IntoIterator<Item = &'o Override>,
+) -> anyhow::Result<BTreeSet<u64>> {
+    let mut narrowing = Narrowing::default();
+    for one in selecting(base, overrides)? {
+        for value in &one.definition.values {
+            narrowing.add(one.number, value);
+        }
+    }
+    let narrowed = narrowed(&Members::parse(&base.document)?, &narrowing)?
+        .map(|(.., narrowed)| narrowed)
+        .filter(|narrowed| narrowed.left.is_none());
+    Ok(narrowed.map(|narrowed| narrowed.by).unwrap_or_default())
 }
 
 /// Returns the product that clients see; `None` if it is hidden.
@@ -106,19 +129,11 @@ struct Change<'b> {
     base: &'b StoredProduct,
     members: Members<'b>,
     product: StoredProduct,
-    narrowing: Narrowing,
+    narrowing: Narrowing<'b>,
+    categories: ListChanges<String>,
+    countries: ListChanges<Country>,
     /// Values as JSON of the fields that were assigned, each with the overrides that made it.
     assigned: BTreeMap<&'static str, (BTreeSet<u64>, String)>,
-}
-
-/// Amounts that overrides leave.
-#[derive(Default)]
-struct Narrowing {
-    minimum: Option<Amount>,
-    maximum: Option<Amount>,
-    list: Option<Vec<Amount>>,
-    /// The overrides that narrow.
-    numbers: BTreeSet<u64>,
 }
 
 impl<'b> Change<'b> {
@@ -128,78 +143,62 @@ impl<'b> Change<'b> {
             members: Members::parse(&base.document)?,
             product: base.clone(),
             narrowing: Narrowing::default(),
+            categories: ListChanges::default(),
+            countries: ListChanges::default(),
             assigned: BTreeMap::new(),
         })
     }
 
-    fn assign(&mut self, number: u64, value: &Assignment) {
-        let field = value.field();
+    fn assign(&mut self, number: u64, value: &'b Assignment) {
         match value {
-            Assignment::State(state) => self.set(field, number, json(state.as_str())),
+            Assignment::State(state) => self.set(value, number, json(state.as_str())),
             Assignment::IsOrderable(is_orderable) => {
                 self.product.is_orderable = *is_orderable;
-                self.set(field, number, json(is_orderable));
+                self.set(value, number, json(is_orderable));
             }
             Assignment::Availability(availability) => {
-                self.set(field, number, json(availability.as_str()));
+                self.set(value, number, json(availability.as_str()));
             }
             Assignment::Discount(discount) => {
                 self.set_discount(discount);
-                self.set(field, number, json(&discount.cut()));
+                self.set(value, number, json(&discount.cut()));
             }
             Assignment::Category(change, name) => {
-                let name = name.as_str().to_owned();
-                if change_list(&mut self.product.categories, *change, name) {
-                    let list = json(&self.product.categories);
-                    self.add(field, number, list);
-                }
+                (self.categories).add(number, *change, name.as_str().to_owned());
             }
-            Assignment::Country(change, country) => {
-                if change_list(&mut self.product.countries, *change, *country) {
-                    let countries = self.product.countries.iter().map(ToString::to_string);
-                    let list = json(&countries.collect::<Vec<_>>());
-                    self.add(field, number, list);
-                }
-            }
+            Assignment::Country(change, country) => self.countries.add(number, *change, *country),
             narrowing => self.narrowing.add(number, narrowing),
         }
     }
 
     /// Sets a field, whatever other overrides made of it.
-    fn set(&mut self, field: &'static str, number: u64, json: String) {
+    fn set(&mut self, value: &Assignment, number: u64, json: String) {
         self.assigned
-            .insert(field, (BTreeSet::from([number]), json));
+            .insert(value.field(), (BTreeSet::from([number]), json));
     }
 
-    /// Sets a field to what this override made of what others had made.
-    fn add(&mut self, field: &'static str, number: u64, json: String) {
-        let (numbers, value) = self.assigned.entry(field).or_default();
-        numbers.insert(number);
-        *value = json;
-    }
-
-    /// Sets the discount, unless it is the same number in other digits.
+    /// Sets the discount, unless it is the same number in other digits. Of overrides, the same number has the same digits, too:
+    /// clients see no difference (docs/contract/resources.md#discounts).
     fn set_discount(&mut self, discount: &DiscountMultiplier) {
         let base = self.base.discount_multiplier.parse::<DiscountMultiplier>();
         let exact = match base {
-            Ok(base) if base.is_same_number(discount) => base.exact().to_owned(),
-            _ => discount.exact().to_owned(),
+            Ok(base) if base.is_same_number(discount) => base,
+            _ => discount.respelt(),
         };
-        self.product.discount_multiplier = exact;
+        self.product.discount_multiplier = exact.exact().to_owned();
     }
 
     fn finish(
         mut self,
     ) -> serde_json::Result<(StoredProduct, BTreeMap<&'static str, BTreeSet<u64>>)> {
-        if !self.narrowing.numbers.is_empty() {
-            self.narrow()?;
-        }
+        self.change_lists();
+        self.narrow()?;
         // The document may lack digits in which the discount differs.
         let has_other_discount = self.product.discount_multiplier != self.base.discount_multiplier;
         let mut fields = BTreeMap::new();
         for (name, (numbers, json)) in self.assigned {
             let is_same = self.members.get(name) == Some(&json);
-            if !is_same && name != "denominations" {
+            if !is_same && name != DENOMINATIONS {
                 self.members.set(name, "discount_multiplier", json);
             }
             if !is_same || (name == "discount_multiplier" && has_other_discount) {
@@ -215,150 +214,61 @@ impl<'b> Change<'b> {
         Ok((self.product, fields))
     }
 
+    fn change_lists(&mut self) {
+        if let Some((categories, by)) = self.categories.apply(&self.base.categories) {
+            (self.assigned).insert("categories", (by, json(&categories)));
+            self.product.categories = categories;
+        }
+        if let Some((countries, by)) = self.countries.apply(&self.base.countries) {
+            let list: Vec<String> = countries.iter().map(ToString::to_string).collect();
+            (self.assigned).insert("countries_redeemable_in", (by, json(&list)));
+            self.product.countries = countries;
+        }
+    }
+
     /// Narrows the amounts of a gift card or a payment. If none is left, the product can't be ordered.
     fn narrow(&mut self) -> serde_json::Result<()> {
-        let payout_type = self.members.text("payout_type")?;
-        let Some(detail) = self.members.get(&payout_type) else {
+        let Some((payout_type, mut detail, narrowed)) = narrowed(&self.members, &self.narrowing)?
+        else {
             return Ok(());
         };
-        if !["gift_card", "payment"].contains(&payout_type.as_str()) {
-            return Ok(());
-        }
-        let mut detail = Members::parse(detail)?;
-        let Some(json_before) = detail.get("denominations").map(str::to_owned) else {
+        let Narrowed { left, by } = narrowed;
+        let Some(left) = left else {
+            self.product.is_orderable = false;
+            let no = json(&false);
+            // An override that says so is why, whatever the amounts are.
+            if (self.assigned.get("is_orderable")).is_none_or(|(_, value)| *value != no) {
+                self.assigned.insert("is_orderable", (by, no));
+            }
             return Ok(());
         };
-        match self.narrowing.apply(&json_before)? {
-            None => {
-                self.product.is_orderable = false;
-                let numbers = self.narrowing.numbers.clone();
-                self.assigned
-                    .insert("is_orderable", (numbers, json(&false)));
-            }
-            Some(narrowed) if narrowed == json_before => {}
-            Some(narrowed) => {
-                detail.set("denominations", "", narrowed.clone());
-                let detail = detail.to_json()?;
-                self.members.set(&payout_type, "", detail);
-                let numbers = self.narrowing.numbers.clone();
-                self.assigned.insert("denominations", (numbers, narrowed));
-            }
-        }
+        detail.set(DENOMINATIONS, "", left.clone());
+        let detail = detail.to_json()?;
+        self.members.set(&payout_type, "", detail);
+        self.assigned.insert(DENOMINATIONS, (by, left));
         Ok(())
     }
 }
 
-impl Narrowing {
-    fn add(&mut self, number: u64, value: &Assignment) {
-        match value {
-            Assignment::Minimum(amount) => self.minimum = self.minimum.max(Some(*amount)),
-            Assignment::Maximum(amount) => {
-                let least = self.maximum.map_or(*amount, |maximum| maximum.min(*amount));
-                self.maximum = Some(least);
-            }
-            Assignment::Amounts(amounts) => {
-                let mut amounts = amounts.clone();
-                amounts.retain(|amount| {
-                    (self.list.as_ref()).is_none_or(|before| before.contains(amount))
-                });
-                self.list = Some(amounts);
-            }
-            _ => return,
-        }
-        self.numbers.insert(number);
+/// Returns the payout type of a product, its detail, and the amounts that are left; `None` if all are.
+fn narrowed<'m>(
+    members: &'m Members<'_>,
+    narrowing: &Narrowing<'_>,
+) -> serde_json::Result<Option<(String, Members<'m>, Narrowed)>> {
+    if narrowing.is_empty() {
+        return Ok(None);
     }
-
-    /// Returns the denominations that are left of these; `None` if no amount is.
-    fn apply(&self, denominations: &str) -> serde_json::Result<Option<String>> {
-        let mut members = Members::parse(denominations)?;
-        let amount = |text: &str| {
-            let invalid = |_| serde::de::Error::custom(format!("`{text}` is no amount"));
-            text.parse::<Amount>().map_err(invalid)
-        };
-        let minimum = Some(amount(&members.text("minimum_value")?)?).max(self.minimum);
-        let maximum = amount(&members.text("maximum_value")?)?;
-        let maximum = self.maximum.map_or(maximum, |other| other.min(maximum));
-        let is_left = |amount: &Amount| Some(*amount) >= minimum && *amount <= maximum;
-        let listed: Option<Vec<String>> = match members.get("available_list") {
-            Some(list) => serde_json::from_str(list)?,
-            None => None,
-        };
-        let listed: Option<Vec<Amount>> = match listed {
-            Some(list) => Some(
-                list.iter()
-                    .map(|text| amount(text))
-                    .collect::<Result<_, _>>()?,
-            ),
-            None => None,
-        };
-        let is_fixed = members.get("type") == Some("\"fixed\"");
-        let allowed = match (is_fixed, &self.list) {
-            (true, allowed) => {
-                let mut amounts = listed.clone().unwrap_or_default();
-                amounts.retain(|amount| {
-                    is_left(amount)
-                        && (allowed.as_ref()).is_none_or(|allowed| allowed.contains(amount))
-                });
-                Some(amounts)
-            }
-            // A payment has no list: no amount can be left.
-            (false, Some(_)) if members.get("type").is_none() => Some(Vec::new()),
-            (false, Some(allowed)) => Some(
-                allowed
-                    .iter()
-                    .copied()
-                    .filter(|amount| is_left(amount))
-                    .collect(),
-            ),
-            (false, None) => None,
-        };
-        match allowed {
-            Some(amounts) if is_fixed && Some(&amounts) == listed.as_ref() => {}
-            Some(amounts) => {
-                let (Some(least), Some(greatest)) = (amounts.iter().min(), amounts.iter().max())
-                else {
-                    return Ok(None);
-                };
-                members.set("type", "", json("fixed"));
-                members.set("minimum_value", "", json(&least.to_string()));
-                members.set("maximum_value", "", json(&greatest.to_string()));
-                members.set("available_list", "", amounts_json(&amounts));
-            }
-            None if minimum > Some(maximum) => return Ok(None),
-            None => {
-                let minimum = minimum.unwrap_or(maximum);
-                members.set("minimum_value", "", json(&minimum.to_string()));
-                members.set("maximum_value", "", json(&maximum.to_string()));
-                if let Some(suggestions) = listed {
-                    let left: Vec<Amount> = suggestions.into_iter().filter(is_left).collect();
-                    let left = match left.is_empty() {
-                        true => "null".to_owned(),
-                        false => amounts_json(&left),
-                    };
-                    members.set("available_list", "", left);
-                }
-            }
-        }
-        members.to_json().map(Some)
-    }
-}
-
-fn amounts_json(amounts: &[Amount]) -> String {
-    json(&amounts.iter().map(ToString::to_string).collect::<Vec<_>>())
-}
-
-/// Changes a list; returns false if it has the value already, or hasn't it anyway.
-fn change_list<T: PartialEq>(list: &mut Vec<T>, change: ListChange, value: T) -> bool {
-    let has_it = list.contains(&value);
-    match change {
-        ListChange::Remove => list.retain(|own| *own != value),
-        ListChange::Add if has_it => {}
-        ListChange::Add => list.push(value),
-    }
-    has_it == (change == ListChange::Remove)
-}
-
-/// Returns a value as JSON; none of these can fail.
-fn json(value: &(impl Serialize + ?Sized)) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+    let payout_type = members.text("payout_type")?;
+    let detail = match payout_type.as_str() {
+        "gift_card" | "payment" => members.get(&payout_type),
+        _ => None,
+    };
+    let Some(detail) = detail.map(Members::parse).transpose()? else {
+        return Ok(None);
+    };
+    let narrowed = match detail.get(DENOMINATIONS) {
+        Some(denominations) => narrowing.narrow(denominations)?,
+        None => None,
+    };
+    Ok(narrowed.map(|narrowed| (payout_type, detail, narrowed)))
 }

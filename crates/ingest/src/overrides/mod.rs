@@ -4,36 +4,41 @@
 //! product, which clients see, is made of it here, whenever a base or the overrides change.
 //!
 //! - `assignment`: a value that an override sets
-//! - [`effect`](mod@effect): what overrides make of a product
-//! - `publication`: a publish of bases, with the overrides over them
-//! - `pass`: a pass over products whose overrides change
+//! - [`effect`](mod@effect): what overrides make of a product; `narrowing` of its amounts, `lists` of its lists
+//! - `attribution`: the overrides that make what clients see of products
+//! - `publication`: a publish of bases, with the overrides over them; `ineffective`: the changes that these hide
+//! - `pass`: a pass over products whose overrides change; `compared`: its findings
 //! - [`unreadable`]: overrides whose definition can't be read
 //! - [`disabling`]: overrides that disable products
 //! - [`rollback`]: making an old revision live again
 //! - [`change`]: making and ending overrides; [`instants`]: their beginnings and ends when their time comes
 
 pub mod assignment;
+mod attribution;
 pub mod change;
+mod compared;
 pub mod disabling;
 pub mod effect;
+mod ineffective;
 pub mod instants;
+mod lists;
+mod narrowing;
 mod pass;
 mod publication;
 pub mod rollback;
 pub mod unreadable;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use vitrine_model::code::ProductCode;
-use vitrine_store::overrides::{BaseHint, OverrideStatus, StoredOverride};
-use vitrine_store::record::{Moment, StoredProduct};
-use vitrine_store::{Store, StoreError};
+use vitrine_store::StoreError;
+use vitrine_store::overrides::{BaseHint, StoredOverride};
+use vitrine_store::record::StoredProduct;
 
 pub use assignment::{Assignment, ListChange, crossed_amounts};
+pub use attribution::{OverrideProducts, count_effects, is_hidden, overrides_of, products_of};
 pub use effect::{Effect, effect};
-use pass::each_base;
 pub use publication::{publish, restore};
 use unreadable::Unreadable;
 
@@ -120,7 +125,10 @@ impl Definition {
     #[must_use]
     pub fn products_text(&self) -> String {
         if let Some(frozen) = &self.frozen {
-            return format!("{} products that matched then", frozen.len());
+            return match frozen.len() {
+                1 => "1 product that matched when it was made".to_owned(),
+                products => format!("{products} products that matched when it was made"),
+            };
         }
         let Selection {
             codes,
@@ -222,123 +230,4 @@ impl Override {
     pub fn is_active(&self) -> bool {
         self.stored.is_active()
     }
-}
-
-/// Returns the overrides that set values of a product at a moment, each with the fields.
-///
-/// # Errors
-///
-/// If the store can't be read, or the product or an override is damaged.
-pub fn overrides_of(
-    store: &dyn Store,
-    code: &ProductCode,
-    moment: Moment,
-) -> anyhow::Result<Vec<(Override, Vec<&'static str>)>> {
-    let lying = lying(store, moment)?;
-    let base = match lying.is_empty() {
-        true => None,
-        false => store.base_product(code, moment)?,
-    };
-    let Some(base) = base else {
-        return Ok(Vec::new());
-    };
-    let fields = fields_of(&base, &lying, store.product(code, moment)?.as_ref())?;
-    let mut found = Vec::new();
-    for one in lying {
-        let own = (fields.iter()).filter(|(_, numbers)| numbers.contains(&one.number));
-        let own: Vec<&'static str> = own.map(|(field, _)| *field).collect();
-        if !own.is_empty() {
-            found.push((one, own));
-        }
-    }
-    Ok(found)
-}
-
-/// Returns the overrides that lay on products at a moment, by their times. At a revision that came between the time of an
-/// instant and its revision these are others: compare what they make of a product with what clients saw.
-fn lying(store: &dyn Store, moment: Moment) -> Result<Vec<Override>, StoreError> {
-    let Moment::Revision(number) = moment else {
-        return active(store);
-    };
-    let Some(published) = store.revision(number)? else {
-        return Ok(Vec::new());
-    };
-    let at = published.revision.created_at;
-    let mut stored = store.overrides()?;
-    stored.retain(|one| {
-        let has_begun = one.made.status != OverrideStatus::Scheduled && one.made.from <= at;
-        has_begun && one.ended.as_ref().is_none_or(|end| end.at > at)
-    });
-    let read = |one| Override::parse(one).map_err(|one| one.error());
-    stored.into_iter().map(read).collect()
-}
-
-/// Returns the fields that overrides set of a product, each with their numbers; none if what they make of it isn't what clients
-/// saw.
-fn fields_of(
-    base: &StoredProduct,
-    overrides: &[Override],
-    seen: Option<&StoredProduct>,
-) -> anyhow::Result<BTreeMap<&'static str, BTreeSet<u64>>> {
-    let effect = effect(base, overrides)?;
-    let effect = effect.filter(|effect| effect.product.as_ref() == seen);
-    Ok(effect.map(|effect| effect.fields).unwrap_or_default())
-}
-
-/// Returns the number of live products that an override selects, and the codes of those of which it sets a value now.
-///
-/// # Errors
-///
-/// As [`overrides_of`].
-pub fn products_of(store: &dyn Store, one: &Override) -> anyhow::Result<(u64, Vec<ProductCode>)> {
-    let active = active(store)?;
-    let (mut selected, mut changed) = (0, Vec::new());
-    let mut none_missing = BTreeSet::new();
-    each_base(store, &[&one.definition], &mut none_missing, &mut |base| {
-        if one.definition.selects(&base)? {
-            selected += 1;
-            let effect = effect(&base, &active)?;
-            let fields = effect.map(|effect| effect.fields).unwrap_or_default();
-            if fields.values().any(|by| by.contains(&one.number)) {
-                changed.push(base.code);
-            }
-        }
-        Ok(())
-    })?;
-    Ok((selected, changed))
-}
-
-/// Returns the active overrides.
-fn active(store: &dyn Store) -> Result<Vec<Override>, StoreError> {
-    Override::read_active(store.overrides()?)
-}
-
-/// Counts the products of which overrides set values at a moment, by override and field. `wanted` returns `None` for products that
-/// aren't counted, and else what clients saw of the product: nothing if it was hidden.
-///
-/// # Errors
-///
-/// As [`overrides_of`].
-pub fn count_effects<'p>(
-    store: &dyn Store,
-    moment: Moment,
-    wanted: &dyn Fn(&ProductCode) -> Option<Option<&'p StoredProduct>>,
-) -> anyhow::Result<BTreeMap<u64, BTreeMap<&'static str, u64>>> {
-    let lying = lying(store, moment)?;
-    let mut counts: BTreeMap<u64, BTreeMap<&'static str, u64>> = BTreeMap::new();
-    if lying.is_empty() {
-        return Ok(counts);
-    }
-    store.read_base(moment, &mut |base| {
-        let Some(seen) = wanted(&base.code) else {
-            return Ok(());
-        };
-        for (field, numbers) in fields_of(&base, &lying, seen)? {
-            for number in numbers {
-                *counts.entry(number).or_default().entry(field).or_default() += 1;
-            }
-        }
-        Ok(())
-    })?;
-    Ok(counts)
 }

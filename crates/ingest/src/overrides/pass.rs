@@ -1,6 +1,6 @@
 //! A pass over the products that a change of overrides is about: compares what clients saw with what they see, and writes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::sync::mpsc;
@@ -14,11 +14,12 @@ use vitrine_store::{Store, StoreError};
 
 use super::assignment::{Assignment, DENOMINATIONS};
 use super::change::Changed;
-use super::effect::{effect, seen, unhidden};
+use super::compared::{Compared, Notices, Write};
+use super::effect::{Effect, effect, seen, unhidden, without_amounts};
 use super::{Definition, Override};
 use crate::load::difference::Pair;
-use crate::load::guard::{Allowance, Exceeded, Tally};
-use crate::load::plan::{Detail, Plan};
+use crate::load::guard::{Allowance, Exceeded};
+use crate::load::plan::Detail;
 
 /// Number of products that are handed over together.
 const BATCH: usize = 64;
@@ -91,76 +92,11 @@ pub(super) struct Pass<'p> {
     after: &'p [Override],
     /// Overrides that begin or end.
     touched: &'p [Override],
-    /// Other ones that set the same fields.
-    replaced: Vec<&'p Override>,
-    /// Other ones that narrow amounts, if these set that products are orderable: without any amount they aren't.
-    narrowing: Vec<&'p Override>,
+    /// Other ones that set the same fields, if these are new.
+    replaced: Option<Vec<&'p Override>>,
     missing: BTreeSet<String>,
     detail: Detail,
     found: Compared,
-}
-
-/// Findings of a comparison of products.
-#[derive(Default)]
-struct Compared {
-    plan: Plan,
-    tally: Tally,
-    selected: u64,
-    overlapping: BTreeMap<u64, u64>,
-    without_amounts: BTreeMap<u64, u64>,
-    /// Changes to be written, in order.
-    writes: Vec<Write>,
-}
-
-/// A change of a product to be written.
-enum Write {
-    PutBase(PreparedProduct),
-    EndBase(ProductCode),
-    Put(PreparedProduct),
-    Retire(ProductCode),
-}
-
-impl Write {
-    fn apply(self, publication: &mut dyn StorePublication) -> Result<(), StoreError> {
-        match self {
-            Self::PutBase(base) => publication.put_base(base),
-            Self::EndBase(code) => publication.end_base(&code),
-            Self::Put(product) => publication.put_prepared(product).map(drop),
-            Self::Retire(code) => publication.retire(&code).map(drop),
-        }
-    }
-}
-
-impl Compared {
-    fn new(detail: Detail) -> Self {
-        Self {
-            plan: Plan::new(detail),
-            ..Self::default()
-        }
-    }
-
-    /// Appends what was found of the products that follow, but for what is to be written.
-    fn append(&mut self, other: Self) {
-        let Self {
-            plan,
-            tally,
-            selected,
-            overlapping,
-            without_amounts,
-            writes: _,
-        } = other;
-        self.plan.append(plan);
-        self.tally.append(tally);
-        self.selected += selected;
-        for (own, other) in [
-            (&mut self.overlapping, overlapping),
-            (&mut self.without_amounts, without_amounts),
-        ] {
-            for (number, products) in other {
-                *own.entry(number).or_default() += products;
-            }
-        }
-    }
 }
 
 impl<'p> Pass<'p> {
@@ -180,27 +116,18 @@ impl<'p> Pass<'p> {
             before,
             after,
             touched,
-            replaced: Vec::new(),
-            narrowing: Vec::new(),
+            replaced: None,
             missing: named.collect(),
             detail,
             found: Compared::new(detail),
         }
     }
 
-    /// Counts the products of which these overrides set the same values, too.
+    /// Takes notice of what these overrides, which are new, have in common with others.
     pub(super) fn with_others(mut self, others: &'p [Override]) -> Self {
         let touched = self.touched;
         let is_replaced = |other: &&Override| touched.iter().any(|one| one.replaces(other));
-        self.replaced = others.iter().filter(is_replaced).collect();
-        let sets_orderable =
-            |one: &Override| (one.definition.values).contains(&Assignment::IsOrderable(true));
-        if touched.iter().any(sets_orderable) {
-            let narrows = |other: &&Override| {
-                (other.definition.values.iter()).any(|value| value.field() == DENOMINATIONS)
-            };
-            self.narrowing = others.iter().filter(narrows).collect();
-        }
+        self.replaced = Some(others.iter().filter(is_replaced).collect());
         self
     }
 
@@ -311,7 +238,7 @@ impl<'p> Pass<'p> {
                 }
             }
         }
-        self.count_overlapping(base, new, found)?;
+        self.notice(base, after.as_ref(), &mut found.notices)?;
         let Some(form) = form else {
             return Ok(());
         };
@@ -333,25 +260,38 @@ impl<'p> Pass<'p> {
         Ok(())
     }
 
-    /// Counts the other overrides of a product that decide what clients see of it, now or later.
-    fn count_overlapping(
+    /// Counts a product of which an operator may expect something else of new overrides.
+    fn notice(
         &self,
         base: &StoredProduct,
-        seen: Option<&StoredProduct>,
-        found: &mut Compared,
+        after: Option<&Effect>,
+        notices: &mut Notices,
     ) -> anyhow::Result<()> {
-        for one in &self.replaced {
+        let Some(replaced) = &self.replaced else {
+            return Ok(());
+        };
+        for one in replaced {
             if one.definition.selects(base)? {
-                *found.overlapping.entry(one.number).or_default() += 1;
+                *notices.overlapping.entry(one.number).or_default() += 1;
             }
         }
-        if seen.is_some_and(|seen| seen.is_orderable) {
+        let is_new = |number: &u64| self.touched.iter().any(|one| one.number == *number);
+        let hiding = after.and_then(|after| after.fields.get("visible")?.last());
+        if let Some(hiding) = hiding.filter(|number| !is_new(number)) {
+            *notices.hidden.entry(*hiding).or_default() += 1;
+        }
+        let mut values = self.touched.iter().flat_map(|one| &one.definition.values);
+        let sets_orderable = |value: &Assignment| *value == Assignment::IsOrderable(true);
+        let sets = values.clone().any(sets_orderable);
+        let narrows = values.any(|value| value.field() == DENOMINATIONS);
+        let is_orderable = seen(base, after).is_none_or(|seen| seen.is_orderable);
+        if is_orderable || !(sets || narrows) {
             return Ok(());
         }
-        for one in &self.narrowing {
-            if one.definition.selects(base)? {
-                *found.without_amounts.entry(one.number).or_default() += 1;
-            }
+        let by = without_amounts(base, self.after)?;
+        notices.emptied += u64::from(by.iter().any(is_new));
+        for number in by.into_iter().filter(|number| sets && !is_new(number)) {
+            *notices.without_amounts.entry(number).or_default() += 1;
         }
         Ok(())
     }
@@ -374,15 +314,13 @@ impl<'p> Pass<'p> {
             plan,
             tally: _,
             selected,
-            overlapping,
-            without_amounts,
+            notices,
             writes: _,
         } = self.found;
         Changed {
             selected,
             missing: self.missing.into_iter().collect(),
-            overlapping,
-            without_amounts,
+            notices,
             plan,
             ..Changed::default()
         }

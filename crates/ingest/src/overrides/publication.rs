@@ -16,8 +16,8 @@ use vitrine_store::record::{
 use vitrine_store::{Ineffective, Publication, Store, StoreError};
 
 use super::Override;
-use super::effect::{Effect, effect, seen};
-use crate::load::difference::difference;
+use super::effect::effect;
+use super::ineffective::hiding;
 
 /// Number of products that are put together.
 const BATCH: usize = 500;
@@ -129,45 +129,6 @@ impl BasePublication<'_> {
         Ok(())
     }
 
-    /// Counts the changes of a base that clients don't see.
-    fn count_ineffective(
-        &mut self,
-        before: Option<&StoredProduct>,
-        base: &StoredProduct,
-        effect_after: Option<&Effect>,
-    ) -> anyhow::Result<()> {
-        let nothing = BTreeMap::new();
-        let effect_before = match before {
-            Some(before) => effect(before, &self.active)?,
-            None => None,
-        };
-        let [by_before, by_after] = [effect_before.as_ref(), effect_after]
-            .map(|effect| effect.map_or(&nothing, |effect| &effect.fields));
-        let hidden_by = by_after.get("visible").and_then(BTreeSet::last);
-        let unseen: Vec<Option<&u64>> = match (before, hidden_by) {
-            (None, Some(_)) => vec![hidden_by],
-            (None, None) => by_after.values().map(BTreeSet::last).collect(),
-            (Some(before), Some(_)) => {
-                let changed = changed_fields(before, base);
-                changed.iter().map(|_| hidden_by).collect()
-            }
-            (Some(before), None) => {
-                let seen = |base, effect| seen(base, effect).unwrap_or(base);
-                let seen_before = seen(before, effect_before.as_ref());
-                let told = changed_fields(seen_before, seen(base, effect_after));
-                let changed = changed_fields(before, base);
-                let by = |field| by_after.get(field).or_else(|| by_before.get(field));
-                (changed.difference(&told))
-                    .map(|field| by(field.as_str()).and_then(BTreeSet::last))
-                    .collect()
-            }
-        };
-        for number in unseen.into_iter().flatten() {
-            *self.ineffective.entry(*number).or_default() += 1;
-        }
-        Ok(())
-    }
-
     /// Counts the retirement of a product that clients don't see.
     fn count_hidden_retirement(&mut self, code: &ProductCode) -> Result<(), StoreError> {
         if !self.hidden.contains(code) {
@@ -187,19 +148,6 @@ impl BasePublication<'_> {
 
 fn damaged(error: &anyhow::Error) -> StoreError {
     StoreError::Damaged(format!("{error:#}"))
-}
-
-/// Returns the names of the fields that differ between two products, those of amounts as one.
-fn changed_fields(before: &StoredProduct, after: &StoredProduct) -> BTreeSet<String> {
-    let name = |pointer: &str| {
-        let mut names = pointer.split('/').skip(1);
-        let first = names.next().unwrap_or_default();
-        let is_amount = names.next() == Some("denominations");
-        if is_amount { "denominations" } else { first }.to_owned()
-    };
-    (difference(before, after).iter())
-        .map(|change| name(&change.pointer))
-        .collect()
 }
 
 impl Publication for BasePublication<'_> {
@@ -257,8 +205,11 @@ impl Publication for BasePublication<'_> {
             Some(_) => PutOutcome::Changed,
         };
         if outcome != PutOutcome::Unchanged {
-            self.count_ineffective(before.as_ref(), product, effect.as_ref())
+            let hiding = hiding(before.as_ref(), (product, effect.as_ref()), &self.active)
                 .map_err(|error| damaged(&error))?;
+            for number in hiding {
+                *self.ineffective.entry(number).or_default() += 1;
+            }
         }
         let Some(effect) = effect else {
             self.overridden.remove(&product.code);

@@ -28,9 +28,12 @@ impl Unreadable {
     #[must_use]
     pub fn error(&self) -> StoreError {
         let number = self.stored.number;
+        let or_end = match self.stored.ended {
+            None => format!(", or end it: `vitrine overrides end {number}`"),
+            Some(_) => String::new(),
+        };
         StoreError::Damaged(format!(
-            "the definition of override {number} can't be read ({}); use the release that made it, or end it: \
-             `vitrine overrides end {number}`",
+            "the definition of override {number} can't be read ({}); use the release that made it{or_end}",
             self.reason
         ))
     }

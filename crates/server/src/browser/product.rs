@@ -58,6 +58,8 @@ struct ProductPage<'a> {
     is_shown: bool,
     /// None if the product isn't live.
     live: Option<LiveView>,
+    /// True if it isn't live because an override hides it.
+    is_hidden: bool,
     overrides: Vec<OverrideView>,
     /// None if the store can't be read.
     events: Option<Vec<Event>>,
@@ -184,8 +186,9 @@ pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -
     };
     let overrides = overrides(browser, code);
     let was_ever = events.as_ref().is_none_or(|events| !events.is_empty());
-    // One that is hidden has overrides, even if clients never saw it.
-    if live.is_none() && !was_ever && overrides.is_empty() {
+    // Clients may never have seen one that is hidden.
+    let is_hidden = live.is_none() && is_hidden(browser, code);
+    if live.is_none() && !was_ever && !is_hidden {
         let title = format!("Product {code} not found");
         return Err(Problem::not_found(
             &title,
@@ -204,6 +207,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -
         assortment: query.assortment.as_deref(),
         is_shown,
         live,
+        is_hidden,
         overrides,
         events,
     };
@@ -213,6 +217,15 @@ pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -
 fn note(error: &(dyn std::error::Error + 'static)) {
     let error = ErrorChain(error);
     tracing::warn!(%error, "the catalog browser can't read a product's history");
+}
+
+/// Returns true if an override hides the product now.
+fn is_hidden(browser: &Browser, code: &ProductCode) -> bool {
+    let found = overrides::is_hidden(&*browser.store, code, Moment::Live);
+    found.unwrap_or_else(|error| {
+        note(&error);
+        false
+    })
 }
 
 /// Returns the overrides that set values of the product now.

@@ -16,7 +16,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
-use super::history::NOTHING_LOADED;
+use super::history::{NOTHING_LOADED, hidden};
 use super::layer_args::LayerArgs;
 use super::overrides::found_or_told;
 use super::revision_arg::{RevisionArg, moment};
@@ -84,6 +84,7 @@ impl Diff {
             }
         }
         self.check_words(&plan, [&before, &after])?;
+        self.check_codes(&*store, [(to, &after), (from, &before)])?;
         before.keys().for_each(|code| plan.retire(code));
         for product in &mut plan.changed {
             product.texts = texts.remove(&product.code).unwrap_or_default();
@@ -139,7 +140,7 @@ impl Diff {
         Ok(Outcome::Done)
     }
 
-    /// Refuses fields that no product has, and says on standard error which codes none has.
+    /// Refuses fields that no product has.
     fn check_words(
         &self,
         plan: &Plan,
@@ -152,9 +153,30 @@ impl Diff {
         for field in self.fields.iter().filter(|field| !has_change(field)) {
             require_field(field, sides.into_iter().flat_map(BTreeMap::values))?;
         }
-        let is_unknown = |code: &&str| sides.iter().all(|side| !side.contains_key(*code));
-        for code in self.selection().named_codes().filter(is_unknown) {
-            writeln!(output::stderr(), "vitrine: there is no product {code}")?;
+        Ok(())
+    }
+
+    /// Says on standard error which codes no product has, or only one that an override hides.
+    fn check_codes(
+        &self,
+        store: &dyn Store,
+        sides: [(Moment, &BTreeMap<ProductCode, StoredProduct>); 2],
+    ) -> anyhow::Result<()> {
+        let selection = self.selection();
+        let is_unknown = |code: &&str| sides.iter().all(|(_, side)| !side.contains_key(*code));
+        for code in selection.named_codes().filter(is_unknown) {
+            let mut told = format!("there is no product {code}");
+            for (moment, _) in sides {
+                let hidden = match code.parse() {
+                    Ok(code) if !self.layer.is_base() => hidden(store, &code, moment)?,
+                    _ => None,
+                };
+                if let Some(how) = hidden {
+                    told = format!("{code} {how}; --base compares it");
+                    break;
+                }
+            }
+            writeln!(output::stderr(), "vitrine: {told}")?;
         }
         Ok(())
     }

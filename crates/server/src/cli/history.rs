@@ -11,7 +11,7 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::export;
 use vitrine_ingest::load::plan::{Shown, write_text_difference};
 use vitrine_ingest::load::report::{counts_json, shown};
-use vitrine_ingest::overrides::overrides_of;
+use vitrine_ingest::overrides::{is_hidden, overrides_of};
 use vitrine_ingest::product_history::{ProductChange, product_history};
 use vitrine_ingest::text_difference::{TextDifference, text_differences};
 use vitrine_model::code::ProductCode;
@@ -139,9 +139,8 @@ impl History {
     fn product(&self, store: &dyn Store, code: &ProductCode) -> anyhow::Result<Outcome> {
         let (changes, has_older) = product_history(store, code, self.limit)?;
         if changes.is_empty() {
-            let hidden = hidden_by(store, code)?;
-            let hidden =
-                hidden.map(|number| format!("; the live one is hidden by override {number}"));
+            let hidden = hidden(store, code, Moment::Live)?;
+            let hidden = hidden.map(|how| format!("; the live one {how}"));
             let hidden = hidden.unwrap_or_default();
             bail!("no kept revision has a product with the code `{code}`{hidden}");
         }
@@ -165,11 +164,25 @@ impl History {
     }
 }
 
-/// Returns the number of the override that hides a live product.
-pub(super) fn hidden_by(store: &dyn Store, code: &ProductCode) -> anyhow::Result<Option<u64>> {
-    let mut overrides = found_or_told(overrides_of(store, code, Moment::Live))?.into_iter();
+/// Returns how a product of a moment is hidden: `is hidden by override 7`; `None` if it isn't, or there is none.
+pub(super) fn hidden(
+    store: &dyn Store,
+    code: &ProductCode,
+    moment: Moment,
+) -> anyhow::Result<Option<String>> {
+    if !is_hidden(store, code, moment)? {
+        return Ok(None);
+    }
+    let mut overrides = found_or_told(overrides_of(store, code, moment))?.into_iter();
     let hiding = overrides.find(|(_, fields)| fields.contains(&"visible"));
-    Ok(hiding.map(|(one, _)| one.number))
+    let by = match hiding {
+        Some((one, _)) => format!("override {}", one.number),
+        None => "an override".to_owned(),
+    };
+    Ok(Some(match moment {
+        Moment::Live => format!("is hidden by {by}"),
+        Moment::Revision(number) => format!("was hidden by {by} in revision {number}"),
+    }))
 }
 
 /// Returns the word for a kind of change.
@@ -252,32 +265,32 @@ impl Show {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let code = parsed_code(&self.code)?;
         let store = store.open(IfMissing::Refuse)?;
-        let found = match self.at {
+        let at = match self.at {
             None => None,
             Some(at) => Some(at.find(&*store)?.revision.number),
         };
-        let when = found.map_or_else(
+        let when = at.map_or_else(
             || "is live".to_owned(),
             |number| format!("was live in revision {number}"),
         );
-        let moment = found.map_or(Moment::Live, Moment::Revision);
+        let moment = at.map_or(Moment::Live, Moment::Revision);
         let found = self.layer.product(&*store, &code, moment)?;
+        let Some(product) = found else {
+            let hidden = match self.layer.is_base() {
+                false => hidden(&*store, &code, moment)?,
+                true => None,
+            };
+            match hidden {
+                Some(how) => bail!(
+                    "`{code}` {how}; `vitrine show {code} {}--base` shows what loads brought",
+                    at.map_or_else(String::new, |number| format!("--at {number} "))
+                ),
+                None => bail!("no product with the code `{code}` {when}"),
+            }
+        };
         let overrides = match self.layer.is_base() {
             false => found_or_told(overrides_of(&*store, &code, moment))?,
             true => Vec::new(),
-        };
-        let Some(product) = found else {
-            match (overrides.first(), moment) {
-                (Some((hiding, _)), Moment::Revision(number)) => bail!(
-                    "`{code}` was hidden by override {} in revision {number}; with `--base`, what loads brought is shown",
-                    hiding.number
-                ),
-                (Some((hiding, _)), Moment::Live) => bail!(
-                    "`{code}` is hidden by override {}; `vitrine show {code} --base` shows what loads brought",
-                    hiding.number
-                ),
-                (None, _) => bail!("no product with the code `{code}` {when}"),
-            }
         };
         for (one, fields) in overrides {
             let (number, fields) = (one.number, fields.join(", "));

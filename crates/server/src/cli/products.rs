@@ -11,7 +11,7 @@ use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
 use super::export::{RecordFormat, RecordWriter};
-use super::history::{NOTHING_LOADED, hidden_by};
+use super::history::{NOTHING_LOADED, hidden};
 use super::layer_args::LayerArgs;
 use super::list::ProductTable;
 use super::remote::ReaderArgs;
@@ -128,15 +128,23 @@ fn each(
     let mut missing: Vec<&str> = missing.into_iter().collect();
     missing.sort_unstable();
     for code in missing {
-        let hidden = match (moment, code.parse()) {
-            (Moment::Live, Ok(code)) if !layer.is_base() => hidden_by(store, &code)?,
+        let hidden = match code.parse() {
+            Ok(code) if !layer.is_base() => hidden(store, &code, moment)?,
             _ => None,
         };
         let told = match hidden {
-            Some(number) => format!("{code} is hidden by override {number}; --base shows it"),
-            None => format!("there is no product {code}"),
+            Some(how) => format!("{code} {how}; --base shows it"),
+            None => not_there(code, moment),
         };
         writeln!(output::stderr(), "vitrine: {told}")?;
     }
     Ok(())
+}
+
+/// Says that a moment has no such product.
+fn not_there(code: &str, moment: Moment) -> String {
+    match moment {
+        Moment::Live => format!("there is no product {code}"),
+        Moment::Revision(number) => format!("there was no product {code} in revision {number}"),
+    }
 }

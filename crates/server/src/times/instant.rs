@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
-use super::after;
+use super::{after, is_too_late, span, too_late};
 
 /// A time, or a span from the time at which it is used.
 #[derive(Debug, Clone)]
@@ -50,11 +50,13 @@ pub(crate) fn parse_instant(text: &str, now: Timestamp) -> Result<Timestamp, Str
             "`{text}` has no zone; add one, as in `{text} Europe/Berlin` or `{text} UTC`"
         ));
     }
-    after(text, now).map_err(|_| {
-        format!(
+    after(text, now).map_err(|error| match is_too_late(text) {
+        true => too_late(text),
+        false if span(text).is_ok() => error,
+        false => format!(
             "`{text}` isn't a time; use a time with its zone (`2026-12-01 09:00 Europe/Berlin`), one in UTC \
              (2026-12-01T08:00:00Z), or a span from now (2h)"
-        )
+        ),
     })
 }
 
@@ -104,9 +106,12 @@ fn in_zone(text: &str, local: DateTime, zone: &str) -> Result<Timestamp, String>
             "`{text}` exists twice: clocks are put back over it; say which one is meant: {}",
             readings(before, after)
         )),
-        AmbiguousOffset::Unambiguous { .. } => ambiguous
-            .unambiguous()
-            .map_err(|error| format!("`{text}`: {error}")),
+        AmbiguousOffset::Unambiguous { .. } => {
+            ambiguous.unambiguous().map_err(|error| match local.year() {
+                1.. => too_late(text),
+                _ => format!("`{text}`: {error}"),
+            })
+        }
     }
 }
 
@@ -159,6 +164,25 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn times_beyond_the_latest_are_refused_with_it() {
+        for text in [
+            "9999-12-31T00:00:00Z",
+            "9999-12-30T23:00:00+00:00",
+            "9999-12-31 09:00 Europe/Berlin",
+            "9999-12-31 UTC",
+            "9999-12-31T09:00[America/New_York]",
+            "9000 years",
+        ] {
+            let expected = format!("`{text}` is too late; the latest time is 9999-12-30T22:00:00Z");
+            assert_eq!(parse(text), Err(expected));
+        }
+        let latest = "9999-12-30T22:00:00Z";
+        assert_eq!(parse(latest).as_deref(), Ok(latest));
+        let error = parse("9999-12-31 09:00").unwrap_err();
+        assert!(error.contains("has no zone"), "{error}");
     }
 
     #[test]

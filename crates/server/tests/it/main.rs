@@ -123,6 +123,7 @@ mod operators;
 mod overrides;
 mod overrides_commands;
 mod overrides_model;
+mod overrides_truth;
 mod overrides_unreadable;
 mod parameters;
 mod pointers;

@@ -72,7 +72,7 @@ fn wrong_overrides_are_refused_with_the_remedy() {
         (
             1,
             &["enable", SHOE],
-            "their state is the one that loads brought",
+            "its state is the one that loads brought",
         ),
         (1, &["enable", "NONE"], "no live product is selected"),
     ] {
@@ -82,7 +82,9 @@ fn wrong_overrides_are_refused_with_the_remedy() {
     assert_eq!(store.revisions(), 1);
     let warned = store.ok(&["disable", "NONE", SHOE]);
     assert!(
-        warned.contains("warning: there is no product NONE\n"),
+        warned.contains(
+            "warning: there is no product NONE; the override holds if a load brings it\n"
+        ),
         "{warned}"
     );
     store.ok(&["overrides", "end", "1"]);
@@ -123,7 +125,7 @@ fn selections_and_values_that_nobody_means_are_refused() {
     }
     let warned = store.ok(&["hide", "NONE-*", "--dry-run"]);
     assert!(
-        warned.contains("warning: no live product matches now\n"),
+        warned.contains("warning: no live product matches now; the override holds for those"),
         "{warned}"
     );
     assert_eq!(store.revisions(), 1);
@@ -179,7 +181,10 @@ fn overrides_are_shown_and_confirmed_on_a_terminal() {
     assert_eq!(store.json(&["overrides", "history", "--json"]), json!([]));
     let (code, seen) = at_terminal(&store, &disable, "yes\n").expect("as before");
     assert_eq!(code, 0, "{seen}");
-    assert!(seen.contains("revision 2: 0 created, 1 changed"), "{seen}");
+    assert!(
+        seen.contains("revision 2: 0 shown again, 1 changed, 0 hidden"),
+        "{seen}"
+    );
     let (code, _) = at_terminal(&store, &format!("enable {SHOE} --yes"), "").expect("as before");
     assert_eq!((code, store.revisions()), (0, 3));
 }
@@ -262,7 +267,7 @@ fn scheduled_overrides_and_lists_are_compared() {
     assert!(!set(&["categories+=new"]).contains("warning"));
     assert!(set(&["categories-=new"]).contains("override 5 sets"));
     let narrowed = set(&["maximum_value=1", "--allow", "not-orderable=100%"]);
-    assert!(!narrowed.contains("warning"), "{narrowed}");
+    assert!(!narrowed.contains("takes precedence"), "{narrowed}");
     let orderable = set(&["is_orderable=true"]);
     assert!(
         orderable.contains("can't be ordered all the same: override 7 narrows their amounts"),

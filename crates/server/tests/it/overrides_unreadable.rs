@@ -95,6 +95,39 @@ fn unreadable_override_is_told_of_beside_the_others() {
 }
 
 #[test]
+fn other_overrides_are_shown_as_far_as_known() {
+    let store = damaged(LATER);
+    let shown = |number: &str| {
+        let shown = store.run(&["overrides", "show", number]);
+        assert_eq!(shown.status.code(), Some(0));
+        let told = text(&shown.stderr);
+        assert!(
+            told.contains("definition of override 2 can't be read"),
+            "{told}"
+        );
+        text(&shown.stdout)
+    };
+    let hides = shown("3");
+    for line in [
+        "override 3: active\nproducts: C\nvalues: visible=false\n",
+        "live products selected: 1, of which it changes 1\n~ C\n",
+    ] {
+        assert!(hides.contains(line), "{line}: {hides}");
+    }
+    assert!(!hides.contains("unknown, because"), "{hides}");
+    let sets = shown("1");
+    let unknown = "unknown, because override 2 can't be read: whether it changes 1 more\n";
+    assert!(sets.contains(unknown), "{sets}");
+    let json = store.json(&["overrides", "show", "1", "--json"]);
+    assert_eq!(json["products"], json!([]));
+    assert_eq!(json["products_unknown"], 1);
+    store.ok(&["overrides", "end", "2"]);
+    let json = store.json(&["overrides", "show", "1", "--json"]);
+    assert_eq!(json["products"], json!(["A"]));
+    assert_eq!(json["products_unknown"], Value::Null);
+}
+
+#[test]
 fn commands_that_need_an_unreadable_override_are_refused() {
     let store = damaged(LATER);
     let file = store.write("all.json", json!([gift_card("A")]).to_string());
@@ -166,7 +199,7 @@ fn one_unreadable_override_does_not_hide_another() {
     assert_eq!(seen(&store), json!({"A": "0.05", "B": "0.05"}));
     let told = refused(&store, 1, &["overrides", "end", "1"]);
     assert!(
-        told.contains("there is no override 1 that could be ended"),
+        told.contains("override 1 has ended already, at 20"),
         "{told}"
     );
 }

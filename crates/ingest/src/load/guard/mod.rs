@@ -85,10 +85,10 @@ impl Rule {
         }
     }
 
-    /// Returns what a load or an override would do, as in "this would …".
-    fn describe(self, count: u64, live: u64) -> String {
+    /// Returns what a load or an override would do, as in "this would …". `retire` is the word for products that go.
+    fn describe(self, count: u64, live: u64, retire: &str) -> String {
         match self {
-            Self::Retire => format!("retire {count} of {live} live products"),
+            Self::Retire => format!("{retire} {count} of {live} live products"),
             Self::NotOrderable => format!("make {count} of {live} live products unorderable"),
             Self::States => format!("take {count} of {live} live products out of state LIVE"),
             Self::EmptiedLists => {
@@ -195,8 +195,23 @@ fn serialize_codes<S: serde::Serializer>(
 
 impl fmt::Display for Exceeded {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(out, "retire")
+    }
+}
+
+impl Exceeded {
+    /// Returns the text about an override, which hides products instead of retiring them.
+    #[must_use]
+    pub fn of_override(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string can't fail.
+        let _ = self.write(&mut text, "hide");
+        text
+    }
+
+    fn write(&self, out: &mut impl fmt::Write, retire: &str) -> fmt::Result {
         let (name, share, limit) = (self.rule.name(), self.share, self.limit);
-        let load = self.rule.describe(self.count, self.live);
+        let load = self.rule.describe(self.count, self.live, retire);
         write!(
             out,
             "guard: {name}: this would {load} ({share}, more than {limit}); \

@@ -4,7 +4,7 @@
 //! [`ACTS`] has all acts, with the least role of each: requests are routed by it, and tests go through it.
 //!
 //! - `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before
-//! - `overrides`: overrides of products; `selection`: the products that a form selects
+//! - `overrides`: overrides of products, and `override_change`: what they do; `selection`: the products that a form selects
 //! - `rules`: the editor of an assortment; `assortments`: other acts on them; `edits`: how both are judged and written
 //! - `keys`, `webhooks`, `rollback`: acts of owners; `visible`: what a key gains and loses
 //! - `index`: the page of all acts
@@ -16,6 +16,7 @@ mod failure;
 pub(super) mod form;
 pub(super) mod index;
 mod keys;
+mod override_change;
 mod overrides;
 mod page;
 mod rollback;

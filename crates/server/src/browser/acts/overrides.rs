@@ -1,15 +1,14 @@
 //! Acts on products: overrides that disable, hide or set, and their end.
 
-use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::apply::Intent;
 use vitrine_ingest::load::guard::Allowance;
-use vitrine_ingest::load::plan::Listing;
-use vitrine_ingest::overrides::change::{self, Changed, Request};
+use vitrine_ingest::overrides::change::{self, Request};
 use vitrine_ingest::overrides::disabling::disabling;
-use vitrine_ingest::overrides::{Assignment, Definition, Kind, Override, crossed_amounts};
+use vitrine_ingest::overrides::{Assignment, Definition, Kind, crossed_amounts};
 use vitrine_model::product::State;
 
-use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
+use super::override_change::told;
+use super::page::{ActPage, Field, FieldKind, NextForm, Told};
 use super::{Context, Outcome, selection};
 use crate::browser::times::minute;
 use crate::times::instant::parse_instant;
@@ -202,96 +201,12 @@ fn values(lines: &str) -> Result<Vec<Assignment>, String> {
     }
 }
 
-/// Returns the words for a number of products.
-fn products(count: u64) -> String {
-    match count {
-        1 => "1 product".to_owned(),
-        count => format!("{count} products"),
-    }
-}
-
-/// Returns the products, values and span of an override, in a sentence.
-pub(super) fn described(one: &Override) -> String {
-    let made = &one.stored.made;
-    let until = match made.until {
-        Some(until) => format!("until {}", minute(&until)),
-        None => "until it is ended".to_owned(),
-    };
-    let name = match one.number {
-        0 => "A new override".to_owned(),
-        number => format!("Override {number}"),
-    };
-    format!(
-        "{name}: {} of {}, from {} {until}.",
-        single_line(&one.definition.values_text()),
-        single_line(&one.definition.products_text()),
-        minute(&made.from)
-    )
-}
-
-/// Returns what a change of overrides does.
-fn told(changed: &Changed, intent: Intent) -> Told {
-    let mut told = Told::default();
-    let lines = &mut told.lines;
-    lines.extend(changed.made.iter().chain(&changed.ended).map(described));
-    if changed.made.is_some() {
-        lines.push(format!("It selects {} now.", products(changed.selected)));
-    }
-    let counts = changed.plan.counts();
-    match (&changed.revision, intent) {
-        (Some(revision), _) => {
-            lines.push(format!("Revision {} is live: {counts}.", revision.number));
-            let path = format!("/revisions/{}", revision.number);
-            told.links.push((path, "What it changed"));
-        }
-        (None, Intent::Apply) => lines.push("Clients see no change now.".to_owned()),
-        (None, Intent::DryRun) => lines.push(format!("For clients: {counts}.")),
-    }
-    for exceeded in &changed.exceeded {
-        let words = exceeded.to_string();
-        let first = words.lines().next().unwrap_or_default();
-        let first = first.trim_start_matches("guard: ");
-        let first = first.replace("--allow ", "raise the limit to ");
-        told.warnings
-            .push(format!("The guard refuses it: {first}."));
-    }
-    for code in &changed.missing {
-        told.warnings.push(format!("There is no product {code}."));
-    }
-    for (number, count) in &changed.overlapping {
-        let count = products(*count);
-        told.warnings.push(format!(
-            "Override {number} sets the same fields of {count}; this one, made later, takes precedence."
-        ));
-    }
-    for (number, count) in &changed.without_amounts {
-        let count = products(*count);
-        told.warnings.push(format!(
-            "{count} can't be ordered all the same: override {number} narrows their amounts."
-        ));
-    }
-    if changed.selected == 0 && changed.missing.is_empty() && changed.made.is_some() {
-        told.warnings
-            .push("No live product matches now.".to_owned());
-    }
-    // Its last line has the counts, which stand above.
-    let listing = changed.plan.to_text(Listing::Summary);
-    let listing = listing.replace("; --all lists them", "");
-    let listing = listing.trim_end().rsplit_once('\n');
-    told.listing = listing.map(|(products, _)| products.to_owned());
-    let ended: Vec<u64> = changed.ended.iter().map(|one| one.number).collect();
-    let parts = (&changed.missing, &ended, &told.listing, changed.selected);
-    told.plan = Some(plan_digest(&format!("{parts:?} {counts}")));
-    told.links.push(("/overrides".to_owned(), "All overrides"));
-    told
-}
-
 fn enable_page(context: &Context<'_>) -> ActPage {
     let mut fields = selection::fields(context);
     fields.push(Field::note(context));
     ActPage::new(
         "Enable products",
-        "Ends the overrides that disable these products. Never makes a product LIVE: its state is the one that loads brought.",
+        "Ends the overrides that disable these products. Never makes a product LIVE: its state is the one that loads brought, or that another override sets.",
         fields,
     )
 }
@@ -315,6 +230,10 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
                     one.number,
                     minute(&one.stored.made.from)
                 ));
+            }
+            for one in &found.remaining {
+                let (number, does) = (one.number, one.does());
+                page = page.warned(&format!("Override {number} stays: it {does} of these."));
             }
             page.into()
         }

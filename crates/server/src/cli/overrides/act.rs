@@ -91,7 +91,8 @@ pub(in crate::cli) struct Disable {
     selection: SelectionArgs,
 }
 
-/// End what `vitrine disable` did to products. Never makes a product `LIVE`: its state is the one that loads brought.
+/// End what `vitrine disable` did to products. Never makes a product `LIVE`: its state is the one that loads brought, or that
+/// another override sets.
 #[derive(Debug, Args)]
 #[command(after_help = ENABLE_EXAMPLES)]
 pub(in crate::cli) struct Enable {
@@ -244,13 +245,24 @@ impl Enable {
         let selection = self.selection.selection();
         require_products(&selection);
         let store = store.open(IfMissing::Refuse)?;
-        let Disabling { numbers, scheduled } = disabling(&*store, &selection)?;
+        let Disabling {
+            numbers,
+            scheduled,
+            remaining,
+        } = disabling(&*store, &selection)?;
         for one in &scheduled {
             let told = format!(
                 "note: override {} disables selected products from {} on; `vitrine overrides end {}` cancels it\n",
                 one.number,
                 to_second(one.stored.made.from),
                 one.number,
+            );
+            output::stderr().write_all(told.as_bytes())?;
+        }
+        for one in &remaining {
+            let (number, does) = (one.number, one.does());
+            let told = format!(
+                "note: override {number} stays: it {does} of these; `vitrine overrides end {number}` ends it\n"
             );
             output::stderr().write_all(told.as_bytes())?;
         }

@@ -14,7 +14,7 @@ use serde_json::json;
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
 use vitrine_ingest::overrides::unreadable::Unreadable;
-use vitrine_ingest::overrides::{Override, products_of};
+use vitrine_ingest::overrides::{Override, OverrideProducts, products_of};
 use vitrine_model::code::ProductCode;
 use vitrine_store::overrides::StoredOverride;
 use vitrine_store::{IfMissing, StoreError};
@@ -192,28 +192,51 @@ fn show(
         Err(one) => (&one.stored, None),
     };
     if output.json {
-        if let Some((selected, changed)) = &products {
-            json["products"] = changed.iter().map(ProductCode::as_str).collect();
-            json["selected"] = json!(selected);
+        if let Some(products) = &products {
+            json["products"] = products.changed.iter().map(ProductCode::as_str).collect();
+            json["selected"] = json!(products.selected);
+            if !products.unreadable.is_empty() {
+                json["products_unknown"] = json!(products.unknown);
+            }
         }
         print_json(&json)?;
     } else {
         let mut told = stored_text(stored, parsed.as_ref().ok());
-        if let Some((selected, changed)) = products {
-            told += &format!(
-                "live products selected: {selected}, of which it changes {}\n",
-                changed.len()
-            );
-            for code in changed {
-                told += &format!("~ {code}\n");
-            }
+        if let Some(products) = &products {
+            told += &products_text(products);
         }
         print(&told)?;
     }
-    if let Err(one) = &parsed {
+    let others = products.iter().flat_map(|products| &products.unreadable);
+    for one in others.chain(parsed.as_ref().err().map(AsRef::as_ref)) {
         warn(&one.error())?;
     }
     Ok(Outcome::Done)
+}
+
+/// Returns the products of an override, for people.
+fn products_text(products: &OverrideProducts) -> String {
+    let OverrideProducts {
+        selected,
+        changed,
+        unknown,
+        unreadable,
+    } = products;
+    let mut told = format!(
+        "live products selected: {selected}, of which it changes {}\n",
+        changed.len()
+    );
+    for code in changed {
+        told += &format!("~ {code}\n");
+    }
+    if *unknown > 0 {
+        let numbers = unreadable.iter().map(|one| one.stored.number.to_string());
+        let numbers = numbers.collect::<Vec<_>>().join(", ");
+        told += &format!(
+            "unknown, because override {numbers} can't be read: whether it changes {unknown} more\n"
+        );
+    }
+    told
 }
 
 /// Returns an override for people.
@@ -245,7 +268,7 @@ fn stored_text(stored: &StoredOverride, readable: Option<&Override>) -> String {
             );
         }
         (None, Some(until)) => told += &format!("until: {}\n", to_second(until)),
-        (None, None) => told += "until: it is ended\n",
+        (None, None) => told += "until: an operator ends it\n",
     }
     told += &format!(
         "made: {} by {}\n",

@@ -9,7 +9,7 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::apply::Intent;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::{counts_json, revision_json, shown};
-use vitrine_ingest::overrides::change::Changed;
+use vitrine_ingest::overrides::change::{Changed, Notices};
 use vitrine_ingest::overrides::instants::AppliedInstant;
 use vitrine_ingest::overrides::unreadable::Unreadable;
 use vitrine_ingest::overrides::{Definition, Override};
@@ -58,8 +58,10 @@ fn changed_json(changed: &Changed, intent: Intent) -> Value {
         "ended": ended.collect::<Vec<_>>(),
         "selected": changed.selected,
         "missing": changed.missing,
-        "overlapping": overlapping(&changed.overlapping),
-        "without_amounts": overlapping(&changed.without_amounts),
+        "overlapping": overlapping(&changed.notices.overlapping),
+        "without_amounts": overlapping(&changed.notices.without_amounts),
+        "hidden": overlapping(&changed.notices.hidden),
+        "emptied": changed.notices.emptied,
         "counts": counts_json(&changed.plan.counts()),
         "plan": changed.plan,
         "guard": changed.exceeded,
@@ -86,31 +88,18 @@ pub(super) fn write_changed(
     intent: Intent,
     listing: Listing,
 ) -> fmt::Result {
-    for instant in &changed.instants {
-        for (does, numbers) in [("began", &instant.begun), ("ended", &instant.ended)] {
-            for number in numbers {
-                writeln!(
-                    out,
-                    "override {number} {does} before this; it was due at {}",
-                    instant.at
-                )?;
-            }
-        }
-        for exceeded in &instant.exceeded {
-            writeln!(
-                out,
-                "warning: that exceeded a limit that loads have: {exceeded}"
-            )?;
-        }
-    }
+    (changed.instants.iter()).try_for_each(|instant| write_instant(out, instant))?;
     for exceeded in &changed.exceeded {
-        writeln!(out, "{exceeded}")?;
+        writeln!(out, "{}", exceeded.of_override())?;
     }
     write_warnings(out, changed)?;
     changed.plan.write_text(out, listing)?;
     let is_applied = intent == Intent::Apply && changed.exceeded.is_empty();
-    for one in changed.made.iter().chain(&changed.ended) {
-        write_override(out, one, is_applied)?;
+    if let Some(one) = &changed.made {
+        write_made(out, one, is_applied)?;
+    }
+    for one in &changed.ended {
+        write_ended(out, one, is_applied)?;
     }
     for one in &changed.ended_unreadable {
         let ends = if is_applied { "ended" } else { "would end" };
@@ -120,82 +109,158 @@ pub(super) fn write_changed(
             one.stored.number
         )?;
     }
-    let selected = changed.selected;
-    match (&changed.revision, is_applied) {
-        (Some(revision), _) => {
+    write_outcome(out, changed, intent, is_applied)
+}
+
+/// Writes an instant that was applied before.
+fn write_instant(out: &mut String, instant: &AppliedInstant) -> fmt::Result {
+    let seen = match &instant.revision {
+        Some(revision) => format!("revision {}", revision.number),
+        None => "clients see no change".to_owned(),
+    };
+    for (does, numbers) in [("began", &instant.begun), ("ended", &instant.ended)] {
+        for number in numbers {
             writeln!(
                 out,
-                "revision {}: {}",
-                revision.number,
-                changed.plan.counts()
-            )
+                "override {number} {does} before this, since it was due at {}: {seen}",
+                to_second(instant.at)
+            )?;
         }
-        (None, true) if changed.made.is_none() => writeln!(out, "no change for clients"),
-        (None, true) => writeln!(
+    }
+    for exceeded in &instant.exceeded {
+        writeln!(
             out,
-            "no change for clients now; products selected: {selected}"
-        ),
-        (None, false) if intent == Intent::Apply => writeln!(
+            "warning: that exceeded a limit that loads have: {exceeded}"
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes the last line: the revision, or that there is none.
+fn write_outcome(
+    out: &mut String,
+    changed: &Changed,
+    intent: Intent,
+    is_applied: bool,
+) -> fmt::Result {
+    let (counts, selected) = (changed.seen_counts(), changed.selected);
+    let is_unchanged = changed.plan.counts().is_unchanged();
+    let begins_later = (changed.made.as_ref()).is_some_and(|made| !made.is_active());
+    if let Some(revision) = &changed.revision {
+        return writeln!(out, "revision {}: {counts}", revision.number);
+    }
+    match (is_applied, intent) {
+        (true, _) if changed.made.is_some() => writeln!(
             out,
-            "refused by the guard, nothing was changed; this would be: {}",
-            changed.plan.counts()
+            "clients see no change now; products selected: {selected}"
         ),
-        (None, false) => {
-            writeln!(
-                out,
-                "nothing was changed; this would be: {}",
-                changed.plan.counts()
-            )
+        (true, _) => writeln!(out, "clients see no change"),
+        (false, Intent::Apply) => writeln!(
+            out,
+            "refused by the guard, nothing was changed; this would be: {counts}"
+        ),
+        (false, Intent::DryRun) if !changed.exceeded.is_empty() => writeln!(
+            out,
+            "nothing was changed, and the guard would refuse this; it would be: {counts}"
+        ),
+        (false, Intent::DryRun) if begins_later => writeln!(
+            out,
+            "nothing was changed; if it began now, this would be: {counts}"
+        ),
+        (false, Intent::DryRun) if is_unchanged && changed.made.is_some() => writeln!(
+            out,
+            "nothing was changed; clients would see no change now; products selected: {selected}"
+        ),
+        (false, Intent::DryRun) if is_unchanged => {
+            writeln!(out, "nothing was changed; clients would see no change")
+        }
+        (false, Intent::DryRun) => {
+            writeln!(out, "nothing was changed; this would be: {counts}")
         }
     }
 }
 
 /// Writes what an operator may not have meant.
 fn write_warnings(out: &mut String, changed: &Changed) -> fmt::Result {
+    let holds_later = (changed.made.as_ref()).is_some_and(|one| one.definition.frozen.is_none());
     for code in &changed.missing {
-        writeln!(out, "warning: there is no product {}", single_line(code))?;
+        let later = match holds_later {
+            true => "; the override holds if a load brings it",
+            false => "",
+        };
+        writeln!(
+            out,
+            "warning: there is no product {}{later}",
+            single_line(code)
+        )?;
     }
-    for (number, products) in &changed.overlapping {
+    let Notices {
+        overlapping,
+        without_amounts,
+        hidden,
+        emptied,
+    } = &changed.notices;
+    for (number, products) in overlapping {
         writeln!(
             out,
             "warning: override {number} sets the same fields of {products} of these products; the new one, made later, takes precedence"
         )?;
     }
-    for (number, products) in &changed.without_amounts {
+    for (number, products) in without_amounts {
         writeln!(
             out,
             "warning: {products} of these products can't be ordered all the same: override {number} narrows their amounts"
         )?;
     }
+    for (number, products) in hidden {
+        writeln!(
+            out,
+            "warning: override {number} hides {products} of these products; clients see nothing of them until it ends"
+        )?;
+    }
+    if *emptied > 0 {
+        writeln!(
+            out,
+            "warning: no amount is left of {emptied} of these products, so they can't be ordered"
+        )?;
+    }
     if changed.selected == 0 && changed.missing.is_empty() && changed.made.is_some() {
-        writeln!(out, "warning: no live product matches now")?;
+        writeln!(
+            out,
+            "warning: no live product matches now; the override holds for those that match later"
+        )?;
     }
     Ok(())
 }
 
-fn write_override(out: &mut String, one: &Override, is_applied: bool) -> fmt::Result {
+fn write_made(out: &mut String, one: &Override, is_applied: bool) -> fmt::Result {
     let made = &one.stored.made;
     let number = match one.number {
         0 => "new override".to_owned(),
         number => format!("override {number}"),
     };
-    let values = single_line(&one.definition.values_text()).into_owned();
-    let products = single_line(&one.definition.products_text()).into_owned();
-    if one.stored.ended.is_some() {
-        return writeln!(out, "{number} ended: {values} of {products}");
-    }
     let from = to_second(made.from);
-    let until = match made.until {
-        Some(until) => format!("until {}", to_second(until)),
-        None => "until it is ended".to_owned(),
-    };
-    write!(out, "{number}: {values} of {products}, from {from} {until}")?;
+    write!(out, "{number}: {}, from {from} ", in_words(one))?;
+    match made.until {
+        Some(until) => write!(out, "until {}", to_second(until))?,
+        None => write!(out, "until an operator ends it")?,
+    }
     match (one.number, is_applied) {
-        (1.., true) if one.stored.made.until.is_none() => {
-            writeln!(out, "; `vitrine overrides end {}` ends it", one.number)
-        }
+        (number @ 1.., true) => writeln!(out, " (`vitrine overrides end {number}`)"),
         _ => writeln!(out),
     }
+}
+
+fn write_ended(out: &mut String, one: &Override, is_applied: bool) -> fmt::Result {
+    let ends = if is_applied { "ended" } else { "would end" };
+    writeln!(out, "override {} {ends}: {}", one.number, in_words(one))
+}
+
+/// Returns the values of an override, and its products.
+fn in_words(one: &Override) -> String {
+    let definition = &one.definition;
+    let (values, products) = (definition.values_text(), definition.products_text());
+    format!("{} of {}", single_line(&values), single_line(&products))
 }
 
 /// Returns an override for programs.

@@ -6,6 +6,7 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
+mod attribution;
 mod naive;
 mod samples;
 
@@ -303,6 +304,7 @@ impl World {
                 .insert(number, (self.base.clone(), effective));
         }
         self.check_last(CHECKED);
+        self.check_attribution();
     }
 
     /// Compares the last revisions with the model.
