@@ -158,6 +158,13 @@ impl SqliteStore {
         open::connect(&self.path, self.lock_wait)
     }
 
+    /// Opens a separate connection for a small write, which may wait for another writer: other calls don't wait for it. If the
+    /// path names another file now, that is recognised first.
+    fn connect_to_change(&self) -> Result<Connection, StoreError> {
+        drop(self.quick()?);
+        self.connect()
+    }
+
     /// Opens a separate connection for a large write, and empties a large log first.
     fn connect_to_write(&self) -> Result<Connection, StoreError> {
         let connection = self.connect()?;
@@ -324,7 +331,7 @@ impl Store for SqliteStore {
         status: TextStatus,
         context: &AuditContext,
     ) -> Result<bool, StoreError> {
-        let connection = &mut self.quick()?.connection;
+        let connection = &mut self.connect_to_change()?;
         self.with_lock_holder(texts::set_status(connection, digest, status, context))
     }
 
@@ -349,7 +356,7 @@ impl Store for SqliteStore {
         context: &AuditContext,
         decide: KeyDecision<'_>,
     ) -> Result<(), StoreError> {
-        let connection = &mut self.quick()?.connection;
+        let connection = &mut self.connect_to_change()?;
         self.with_lock_holder(keys::change(connection, context, decide))
     }
 
