@@ -30,6 +30,7 @@ mod browser_proxies;
 mod browser_sign_in;
 mod browser_store_pages;
 mod browser_table;
+mod browser_waiting_acts;
 mod browser_webhooks;
 mod busy;
 mod caching;

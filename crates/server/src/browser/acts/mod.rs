@@ -3,7 +3,8 @@
 //!
 //! [`ACTS`] has all acts, with the least role of each: requests are routed by it, and tests go through it.
 //!
-//! - `table`: all acts; `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before
+//! - `table`: all acts; `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before;
+//!   `places`: places for acts
 //! - `overrides`: overrides of products; `selection`: the products that a form selects
 //! - `rules`: the editor of an assortment; `assortments`: other acts on them; `edits`: how both are judged and written
 //! - `keys`, `webhooks`, `rollback`: acts of owners; `visible`: what a key gains and loses
@@ -18,6 +19,7 @@ pub(super) mod index;
 mod keys;
 mod overrides;
 mod page;
+mod places;
 mod rollback;
 mod rules;
 mod selection;
@@ -37,6 +39,8 @@ pub(super) use self::confirmed::Confirmed;
 use self::failure::failure;
 use self::form::Form;
 use self::page::ActPage;
+pub use self::places::MAX_ACTS;
+pub(super) use self::places::{Place, Places};
 pub use self::table::ACTS;
 use super::answer::{Problem, Shown};
 use super::sign_in::{Viewer, forbidden};
@@ -156,7 +160,11 @@ impl Act {
         let once = once.map(str::to_owned);
         let context = Context {
             browser,
-            store: &*browser.acts_store,
+            // Forms are shown while acts wait, which share their handle.
+            store: match request.is_post() {
+                true => &*browser.acts_store,
+                false => &*browser.written,
+            },
             viewer,
             request,
             form,
