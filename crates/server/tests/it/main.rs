@@ -15,6 +15,7 @@ mod assortment_edits;
 mod assortment_keys;
 mod assortments;
 mod audit;
+mod browser_act_forms;
 mod browser_acts;
 mod browser_assortment_acts;
 mod browser_assortment_keys;

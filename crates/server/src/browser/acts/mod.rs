@@ -46,11 +46,14 @@ use super::answer::{Problem, Shown};
 use super::sign_in::{Viewer, forbidden};
 use super::{Browser, PageRequest};
 
-/// Maximum length of a form, in bytes: the codes of some ten thousand products.
+/// Maximum length of what is filled in, as browsers encode it, in bytes: the codes of some ten thousand products.
 pub(super) const MAX_FORM_BYTES: usize = 256 << 10;
 
-/// Maximum length of a form with rules, in bytes. Forms are read before it is known who sends them; longer rules need a command.
+/// The same of a form with rules. Forms are read before it is known who sends them; longer rules need a command.
 const MAX_RULES_FORM_BYTES: usize = 2 << 20;
+
+/// Maximum length of what pages add to a form, so that all that can be planned can be confirmed.
+const MAX_ADDED_BYTES: usize = 4 << 10;
 
 /// An act, or the page of one.
 pub struct Act {
@@ -116,8 +119,12 @@ pub(super) fn find(path: &str) -> Option<&'static Act> {
 }
 
 impl Act {
-    /// Returns the maximum length of its form, in bytes.
+    /// Returns the maximum length of its form with what pages add to it, in bytes.
     pub(super) fn max_form_bytes(&self) -> usize {
+        self.max_filled_in_bytes() + MAX_ADDED_BYTES
+    }
+
+    fn max_filled_in_bytes(&self) -> usize {
         match self.path {
             rules::PATH => MAX_RULES_FORM_BYTES,
             _ => MAX_FORM_BYTES,
@@ -144,6 +151,7 @@ impl Act {
         form.check()?;
         if request.is_post() {
             browser.sign_in.check_form(request, viewer, &form)?;
+            self.check_length(&form)?;
         }
         if !viewer.is(self.role) {
             return Err(forbidden(&format!(
@@ -170,14 +178,31 @@ impl Act {
             form,
             now: Timestamp::now(),
         };
-        match (request.is_post(), self.show) {
-            (true, _) => self.run(&context, once.as_deref()),
-            (false, Some(show)) => self.render(show(&context), viewer),
-            (false, None) => Err(Problem::not_found(
+        let is_shown = !request.is_post() || context.form.is_changed();
+        match (is_shown, self.show) {
+            (false, _) => self.run(&context, once.as_deref()),
+            (true, Some(show)) => self.render(show(&context), viewer),
+            (true, None) => Err(Problem::not_found(
                 "Page not found",
                 "Start from the catalog.",
             )),
         }
+    }
+
+    /// Refuses a form whose confirmation would be too long to be sent.
+    fn check_length(&self, form: &Form) -> Result<(), Problem> {
+        let max = self.max_filled_in_bytes();
+        if form.filled_in_bytes() <= max {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "This form is too long",
+            &format!(
+                "A form has at most {} KiB, as browsers encode it; nothing was changed. Select by patterns such as `BRIARWICK-*` and by filters, or do it in parts.",
+                max >> 10
+            ),
+        ))
     }
 
     fn run(&self, context: &Context<'_>, once: Option<&str>) -> Shown {
