@@ -24,6 +24,7 @@ mod browser_assortments;
 mod browser_differences;
 mod browser_grid;
 mod browser_images;
+mod browser_override_undo;
 mod browser_owner_acts;
 mod browser_pages;
 mod browser_past;

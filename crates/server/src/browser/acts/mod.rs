@@ -5,11 +5,12 @@
 //!
 //! - `table`: all acts; `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before;
 //!   `places`: places for acts
-//! - `overrides`: overrides of products; `selection`: the products that a form selects
+//! - `overrides`: overrides of products; `again`: those that ended, made again; `selection`: the products that a form selects
 //! - `rules`: the editor of an assortment; `assortments`: other acts on them; `edits`: how both are judged and written
 //! - `keys`, `webhooks`, `rollback`: acts of owners; `visible`: what a key gains and loses
 //! - `index`: the page of all acts
 
+mod again;
 mod assortments;
 mod confirmed;
 mod edits;

@@ -3,7 +3,7 @@
 use vitrine_store::operators::Role;
 
 use super::{
-    Act, Context, Outcome, assortments, keys, overrides, rollback, rules, webhooks,
+    Act, Context, Outcome, again, assortments, keys, overrides, rollback, rules, webhooks,
 };
 use crate::browser::sign_in::pages::Sessions;
 
@@ -73,6 +73,13 @@ pub const ACTS: &[Act] = &[
         "End overrides",
         overrides::show_end,
         overrides::end,
+    ),
+    act(
+        again::PATH,
+        Role::Editor,
+        "Make overrides that ended again",
+        again::show,
+        again::run,
     ),
     act(
         rules::PATH,

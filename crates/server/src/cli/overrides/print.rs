@@ -54,7 +54,7 @@ fn changed_json(changed: &Changed, intent: Intent) -> Value {
     let ended = ended.chain(changed.ended_unreadable.iter().map(unreadable_json));
     json!({
         "applied": is_applied,
-        "made": changed.made.as_ref().map(override_json),
+        "made": changed.made.first().map(override_json),
         "ended": ended.collect::<Vec<_>>(),
         "selected": changed.selected,
         "missing": changed.missing,
@@ -130,7 +130,7 @@ pub(super) fn write_changed(
                 changed.plan.counts()
             )
         }
-        (None, true) if changed.made.is_none() => writeln!(out, "no change for clients"),
+        (None, true) if changed.made.is_empty() => writeln!(out, "no change for clients"),
         (None, true) => writeln!(
             out,
             "no change for clients now; products selected: {selected}"
@@ -167,7 +167,7 @@ fn write_warnings(out: &mut String, changed: &Changed) -> fmt::Result {
             "warning: {products} of these products can't be ordered all the same: override {number} narrows their amounts"
         )?;
     }
-    if changed.selected == 0 && changed.missing.is_empty() && changed.made.is_some() {
+    if changed.selected == 0 && changed.missing.is_empty() && !changed.made.is_empty() {
         writeln!(out, "warning: no live product matches now")?;
     }
     Ok(())

@@ -180,7 +180,7 @@ impl World {
         if changed.instants.is_empty() {
             assert_eq!(planned.plan, changed.plan);
         }
-        let made = changed.made.unwrap();
+        let made = changed.made.first().unwrap();
         let mut one = Model {
             number: made.number,
             selection,
