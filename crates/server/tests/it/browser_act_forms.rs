@@ -1,8 +1,8 @@
 //! Forms of acts in the console: what fits into them, and how they are changed.
 
-use crate::browser_acts::console;
-use crate::harness::console::hidden;
-use crate::harness::text;
+use crate::browser_acts::{catalog, console};
+use crate::harness::console::{Console, hidden};
+use crate::harness::{Store, text};
 
 /// Maximum length of what is filled in, as docs/operations/browser.md says.
 const MAX_BYTES: usize = 256 << 10;
@@ -90,4 +90,37 @@ fn forms_are_changed_by_those_who_may_only() {
         console.store.json(&["overrides", "list", "--json"]),
         serde_json::json!([])
     );
+}
+
+#[test]
+fn categories_with_commas_are_selected() {
+    let mut products = catalog();
+    products[0]["categories"] = serde_json::json!(["food, drink & more", "cards"]);
+    let console = Console::open(Store::of(&products), &[]);
+    console.add("editor", "editor");
+    let editor = console.sign_in("editor");
+    let query = "category=food%2C+drink+%26+more";
+    let page = text(
+        &console
+            .get(&format!("/catalog?{query}"), &editor.cookie())
+            .body,
+    );
+    assert!(page.contains("A-1") && !page.contains("B-1"), "{page}");
+    let form = text(
+        &console
+            .get(&format!("/acts/disable?{query}"), &editor.cookie())
+            .body,
+    );
+    assert!(form.contains("food, drink &#38; more</textarea>"), "{form}");
+    let fields = [("category", "food, drink & more\r\nnone of these")];
+    let plan = text(&console.post_form("/acts/disable", &editor, &fields).body);
+    assert!(plan.contains("It selects 1 product now."), "{plan}");
+    let [once, plan] = ["once", "plan"].map(|name| hidden(&plan, name).expect("a field"));
+    let confirmed = [("confirm", "yes"), ("once", &*once), ("plan", &*plan)];
+    let confirmed = [&fields[..], &confirmed].concat();
+    let done = console.post_form("/acts/disable", &editor, &confirmed);
+    assert_eq!(done.status, 200, "{}", text(&done.body));
+    for (code, state) in [("A-1", "TEMPORARILY_DISABLED"), ("B-1", "LIVE")] {
+        assert_eq!(console.store.json(&["show", code])["state"], state);
+    }
 }

@@ -110,10 +110,10 @@ impl Form {
             .collect()
     }
 
-    /// Returns all values of a field that are separated by commas or lines, for values with spaces.
+    /// Returns all values of a field, one a line, for values with spaces and commas.
     pub(super) fn items(&self, name: &str) -> Vec<&str> {
         let own = self.0.iter().filter(|(own, _)| own == name);
-        own.flat_map(|(_, value)| value.split([',', '\r', '\n']))
+        own.flat_map(|(_, value)| value.split(['\r', '\n']))
             .map(str::trim)
             .filter(|item| !item.is_empty())
             .collect()
