@@ -6,7 +6,7 @@ use anyhow::{bail, ensure};
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
-use vitrine_store::audit::{AuditAction, AuditContext, PublishedChange};
+use vitrine_store::audit::{AuditAction, AuditContext, Confirmation, PublishedChange};
 use vitrine_store::overrides::{
     NewOverride, OverrideEnd, OverrideStatus, StorePublication, StoredOverride,
 };
@@ -35,6 +35,8 @@ pub struct Request {
     pub by: String,
     /// Reason, in the author's words.
     pub note: Option<String>,
+    /// Confirmation by an operator in the console.
+    pub confirmation: Option<Confirmation>,
 }
 
 /// Outcome of a change of overrides, or its plan.
@@ -92,6 +94,7 @@ pub fn make_all(
     let now = to_millisecond(now);
     let open = ReadOverrides::of(at(publication.open_overrides()?, now));
     let open = open.unless(StoredOverride::is_active)?;
+    let confirmation = requests.iter().find_map(|one| one.confirmation.clone());
     let made = requests.into_iter();
     let made: anyhow::Result<Vec<Override>> =
         made.map(|request| requested(store, request, now)).collect();
@@ -124,7 +127,7 @@ pub fn make_all(
         ..found
     };
     if intent == Intent::Apply && changed.exceeded.is_empty() {
-        changed.revision = commit_made(publication, &mut changed.made, now)?;
+        changed.revision = commit_made(publication, &mut changed.made, confirmation, now)?;
     }
     Ok(changed)
 }
@@ -133,6 +136,7 @@ pub fn make_all(
 fn commit_made(
     mut publication: Box<dyn StorePublication + '_>,
     made: &mut [Override],
+    mut confirmation: Option<Confirmation>,
     now: Timestamp,
 ) -> anyhow::Result<Option<Revision>> {
     let mut texts = Vec::new();
@@ -145,6 +149,7 @@ fn commit_made(
             by: new.created_by,
             note: new.note,
             action: AuditAction::MakeOverride,
+            confirmation: confirmation.take(),
         };
         let logged = PublishedChange::Override {
             number: one.number,
@@ -172,6 +177,7 @@ fn requested(store: &dyn Store, request: Request, now: Timestamp) -> anyhow::Res
         until,
         by,
         note,
+        confirmation: _,
     } = request;
     let (from, until) = (from.map(to_millisecond), until.map(to_millisecond));
     let begins = from.unwrap_or(now).max(now);
@@ -323,6 +329,7 @@ fn commit_ends(
         by: by.to_owned(),
         note: note.map(str::to_owned),
         action: AuditAction::EndOverride,
+        confirmation: None,
     };
     let readable = changed.ended.iter_mut().map(|one| &mut one.stored);
     let unreadable = (changed.ended_unreadable.iter_mut()).map(|one| &mut one.stored);

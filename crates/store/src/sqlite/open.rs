@@ -15,7 +15,7 @@ use crate::{IfMissing, StoreError};
 const APPLICATION_ID: u32 = 0x5669_7472;
 
 /// All migrations in order; `user_version` of the file is the number that were applied.
-pub(super) const MIGRATIONS: [&str; 9] = [
+pub(super) const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -25,6 +25,7 @@ pub(super) const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007.sql"),
     include_str!("migrations/0008.sql"),
     include_str!("migrations/0009.sql"),
+    include_str!("migrations/0010.sql"),
 ];
 
 /// Opens the file, creates it if `if_missing` says so, and migrates it. `lock_wait` is the maximum time that it waits for

@@ -140,5 +140,6 @@ fn request(
         until: made.until,
         by: context.viewer.name.to_string(),
         note: context.note().or(made.note),
+        confirmation: context.confirmation.cloned(),
     })
 }

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use jiff::Timestamp;
 use vitrine_store::Store;
-use vitrine_store::audit::{AuditAction, AuditContext};
+use vitrine_store::audit::{AuditAction, AuditContext, Confirmation};
 use vitrine_store::operators::Role;
 
 pub(super) use self::confirmed::Confirmed;
@@ -95,6 +95,8 @@ struct Context<'c> {
     viewer: &'c Viewer,
     request: &'c PageRequest,
     form: Form,
+    /// Confirmation of what the page showed.
+    confirmation: Option<&'c Confirmation>,
     now: Timestamp,
 }
 
@@ -110,6 +112,7 @@ impl Context<'_> {
             by: self.viewer.name.to_string(),
             note: self.note(),
             action,
+            confirmation: self.confirmation.cloned(),
         }
     }
 }
@@ -167,6 +170,7 @@ impl Act {
         }
         let once = form.get("once").filter(|_| form.is_confirmed());
         let once = once.map(str::to_owned);
+        let confirmation = once.as_deref().map(Confirmation::of);
         let context = Context {
             browser,
             // Forms are shown while acts wait, which share their handle.
@@ -177,6 +181,7 @@ impl Act {
             viewer,
             request,
             form,
+            confirmation: confirmation.as_ref(),
             now: Timestamp::now(),
         };
         let is_shown = !request.is_post() || context.form.is_changed();
@@ -215,17 +220,14 @@ impl Act {
         };
         let act = || {
             let outcome = (self.run)(context);
+            if matches!(&outcome, Outcome::Act(page) if page.is_repeated()) {
+                return (Err(done_already()), false);
+            }
             let is_done = matches!(&outcome, Outcome::Act(page) if page.is_done());
             (self.render(outcome, context.viewer), is_done)
         };
         let shown = context.browser.confirmed.once(once, act);
-        shown.unwrap_or_else(|| {
-            Err(Problem::new(
-                StatusCode::CONFLICT,
-                "This was done already",
-                "The confirmation was sent a second time; nothing was changed by that.",
-            ))
-        })
+        shown.unwrap_or_else(|| Err(done_already()))
     }
 
     /// Returns the plan again, if it isn't the one that is confirmed: the catalog changed meanwhile.
@@ -249,6 +251,16 @@ impl Act {
             Outcome::Page(shown) => shown,
         }
     }
+}
+
+/// Returns the problem of a confirmation that was sent before.
+fn done_already() -> Problem {
+    let problem = Problem::new(
+        StatusCode::CONFLICT,
+        "This was done already",
+        "The confirmation was sent a second time; nothing was changed by that. The audit log says what was done, when and by whom.",
+    );
+    problem.leading_to("/audit", "The audit log")
 }
 
 /// The store that acts write to: a handle of its own, so that what follows the store never waits for an act.

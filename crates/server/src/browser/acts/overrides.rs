@@ -168,6 +168,7 @@ impl Make {
             until: time("until").map_err(|why| format!("Ends: {why}."))?,
             by: context.viewer.name.to_string(),
             note: context.note(),
+            confirmation: context.confirmation.cloned(),
         })
     }
 }

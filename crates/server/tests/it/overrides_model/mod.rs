@@ -160,6 +160,7 @@ impl World {
             until,
             by: "model".to_owned(),
             note: None,
+            confirmation: None,
         };
         let planned = make(&*self.store, request.clone(), Intent::DryRun);
         let changed = match make(&*self.store, request, Intent::Apply) {

@@ -1,0 +1,4 @@
+-- Confirmations of acts in the audit log; see the migration of SQLite.
+
+alter table vitrine.audit_entry add column if not exists confirmation text;
+create unique index if not exists audit_confirmation on vitrine.audit_entry (confirmation) where confirmation is not null;
