@@ -65,6 +65,7 @@ use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStat
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 use failure::{committed, during};
+use holder::with_lock_holder;
 pub(crate) use open::bytes_to_migrate;
 pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
 
@@ -170,22 +171,6 @@ impl SqliteStore {
         let connection = self.connect()?;
         wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::PUBLISH_WAIT)?;
         Ok(connection)
-    }
-
-    /// Adds the process that holds the lock to [`StoreError::Busy`].
-    fn with_lock_holder<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        outcome.map_err(|error| with_lock_holder(error, &self.path, self.lock_wait))
-    }
-}
-
-/// Adds the process that holds the lock, and the time waited for it, to [`StoreError::Busy`].
-fn with_lock_holder(error: StoreError, path: &Path, lock_wait: Duration) -> StoreError {
-    match error {
-        StoreError::Busy { .. } => StoreError::Busy {
-            waited_seconds: lock_wait.as_secs(),
-            holder: holder::holder(path),
-        },
-        other => other,
     }
 }
 
