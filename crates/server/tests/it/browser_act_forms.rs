@@ -7,12 +7,12 @@ use crate::harness::{Store, text};
 /// Maximum length of what is filled in, as docs/operations/browser.md says.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Returns codes, one a line as browsers send them, and a note beside which the form has so many bytes.
+/// Returns codes and patterns, one a line as browsers send them, and a note beside which the form has so many bytes.
 fn codes_and_note(bytes: usize) -> (String, String) {
     let used = "&code=&note=".len();
-    let line = "%0D%0ACODE-00000".len();
+    let line = "%0D%0ACODE-00000%3F".len();
     let lines = (bytes - used - "A-1".len() - 1) / line;
-    let codes = (0..lines).map(|number| format!("CODE-{number:05}"));
+    let codes = (0..lines).map(|number| format!("CODE-{number:05}?"));
     let codes: Vec<String> = ["A-1".to_owned()].into_iter().chain(codes).collect();
     let rest = bytes - used - "A-1".len() - lines * line;
     (codes.join("\r\n"), "n".repeat(rest))
@@ -35,7 +35,7 @@ fn longest_form_can_be_confirmed_and_changed() {
     let form = console.post_form("/acts/disable", &editor, &change);
     let form_shown = text(&form.body);
     assert_eq!(form.status, 200);
-    assert!(form_shown.contains("CODE-00000") && form_shown.contains("</textarea>"));
+    assert!(form_shown.contains("CODE-00000?") && form_shown.contains("</textarea>"));
     assert!(form_shown.contains("Show what it will do"));
     let [once, plan] = ["once", "plan"].map(|name| hidden(&shown, name).expect("a field"));
     let confirmed = [("confirm", "yes"), ("once", &*once), ("plan", &*plan)];
