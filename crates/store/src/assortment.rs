@@ -72,6 +72,8 @@ impl NewAssortment {
                 Some(_) => AuditAction::SetAssortment,
                 None => AuditAction::RemoveAssortment,
             },
+            // It names the version that it replaces, so that it can't be done twice.
+            confirmation: None,
         }
     }
 }

@@ -190,6 +190,9 @@ pub enum StoreError {
         /// Prefixes of the first ones.
         prefixes: Vec<String>,
     },
+    /// A confirmation in the console was sent before, and done.
+    #[error("this was confirmed and done before; nothing was changed now")]
+    Confirmed,
     /// There would be too many assortments, or too many codes in them.
     #[error("there would be {count} {what}, and the limit is {limit}; nothing was changed")]
     AssortmentLimit {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{anyhow, bail, ensure};
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
-use vitrine_store::audit::{AuditAction, AuditContext, PublishedChange};
+use vitrine_store::audit::{AuditAction, AuditContext, Confirmation, PublishedChange};
 use vitrine_store::overrides::{
     NewOverride, OverrideEnd, OverrideStatus, StorePublication, StoredOverride,
 };
@@ -18,7 +18,7 @@ use super::pass::{Pass, each_base, hidden};
 use super::unreadable::{ReadOverrides, Rebuild, Unreadable};
 use super::{Definition, Override};
 use crate::load::apply::Intent;
-use crate::load::guard::Exceeded;
+use crate::load::guard::{Allowance, Exceeded};
 use crate::load::plan::{Detail, Plan};
 
 /// An override to be made.
@@ -36,13 +36,15 @@ pub struct Request {
     pub by: String,
     /// Reason, in the author's words.
     pub note: Option<String>,
+    /// Confirmation by an operator in the console.
+    pub confirmation: Option<Confirmation>,
 }
 
 /// Outcome of a change of overrides, or its plan.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// The override that was made, with its number; in a plan it is 0.
-    pub made: Option<Override>,
+    /// The overrides that were made, with their numbers; in a plan these are 0.
+    pub made: Vec<Override>,
     /// The overrides that were ended.
     pub ended: Vec<Override>,
     /// Those of them whose definition can't be read.
@@ -82,9 +84,22 @@ impl Changed {
 ///
 /// # Errors
 ///
-/// If it would end before it begins, or is about the products of now and there are none, or the store can't be read or
-/// written; then nothing was changed.
+/// As of [`make_all`].
 pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Result<Changed> {
+    make_all(store, vec![request], intent)
+}
+
+/// Makes overrides in one publish, in their order, or plans that. Each begins at once, unless its time is later.
+///
+/// # Errors
+///
+/// If one would end before it begins, or is about the products of now and there are none, or the store can't be read or
+/// written; then nothing was changed.
+pub fn make_all(
+    store: &dyn Store,
+    requests: Vec<Request>,
+    intent: Intent,
+) -> anyhow::Result<Changed> {
     let Begun {
         mut publication,
         now,
@@ -93,47 +108,78 @@ pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Resu
     let now = to_millisecond(now);
     let open = ReadOverrides::of(at(publication.open_overrides()?, now));
     let open = open.unless(StoredOverride::is_active)?;
-    let one = requested(store, request, now)?;
-    let new = &one.stored.made;
-    let begins_later = new.status == OverrideStatus::Scheduled;
+    let confirmation = requests.iter().find_map(|one| one.confirmation.clone());
+    let made = requests.into_iter();
+    let made: anyhow::Result<Vec<Override>> =
+        made.map(|request| requested(store, request, now)).collect();
+    let made = made?;
+    let begun: Vec<Override> = made.iter().filter(|one| one.is_active()).cloned().collect();
     let before: Vec<Override> = open.iter().filter(|one| one.is_active()).cloned().collect();
-    let after: Vec<Override> = before.iter().chain([&one]).cloned().collect();
-    let touched = std::slice::from_ref(&one);
-    let mut pass = Pass::new(store, &before, &after, touched, Detail::Fields).with_others(&open);
-    let writes = intent == Intent::Apply && !begins_later;
+    let with = |more: &[Override]| [before.as_slice(), more].concat();
+    let after = with(&made);
+    let mut pass = Pass::new(store, &before, &after, &made, Detail::Fields).with_others(&open);
+    let writes = intent == Intent::Apply && !begun.is_empty();
+    let writes_all = writes && begun.len() == made.len();
     let hidden = hidden(&mut *publication)?;
-    pass.run(writes.then_some(&mut *publication))?;
-    let exceeded = pass.exceeded(&mut *publication, &one.definition.allowances, hidden)?;
+    pass.run(writes_all.then_some(&mut *publication))?;
+    let allowances: Vec<Allowance> = (made.iter())
+        .flat_map(|one| one.definition.allowances.clone())
+        .collect();
+    let exceeded = pass.exceeded(&mut *publication, &allowances, hidden)?;
+    let mut found = pass.finish();
+    if writes && !writes_all && exceeded.is_empty() {
+        // The others begin later.
+        let after = with(&begun);
+        let mut pass = Pass::new(store, &before, &after, &begun, Detail::Fields);
+        pass.run(Some(&mut *publication))?;
+        found = pass.finish();
+    }
     let mut changed = Changed {
         exceeded,
         instants,
-        ..pass.finish()
+        made,
+        ..found
     };
-    let mut made = one.clone();
     if intent == Intent::Apply && changed.exceeded.is_empty() {
-        made.number = publication.add_override(new)?;
-        made.stored.number = made.number;
-        let note = RevisionNote {
-            by: new.created_by.clone(),
-            note: Some(described(&made.stored, "begins", new.note.as_deref())),
-            source_digest: None,
-        };
+        changed.revision = commit_made(publication, &mut changed.made, confirmation, now)?;
+    }
+    Ok(changed)
+}
+
+/// Stores new overrides, gives them their numbers, and commits.
+fn commit_made(
+    mut publication: Box<dyn StorePublication + '_>,
+    made: &mut [Override],
+    mut confirmation: Option<Confirmation>,
+    now: Timestamp,
+) -> anyhow::Result<Option<Revision>> {
+    let mut texts = Vec::new();
+    for one in &mut *made {
+        let new = one.stored.made.clone();
+        one.number = publication.add_override(&new)?;
+        one.stored.number = one.number;
+        texts.push(described(&one.stored, "begins", new.note.as_deref()));
         let context = AuditContext {
-            by: new.created_by.clone(),
-            note: new.note.clone(),
+            by: new.created_by,
+            note: new.note,
             action: AuditAction::MakeOverride,
+            confirmation: confirmation.take(),
         };
         let logged = PublishedChange::Override {
-            number: made.number,
+            number: one.number,
             before: None,
             after: new.status,
         };
         publication.log(&context, logged)?;
-        let committed = publication.commit(now, &note)?;
-        changed.revision = committed.map(|(revision, _)| revision);
     }
-    changed.made = Some(made);
-    Ok(changed)
+    let by = made.first().map(|one| one.stored.made.created_by.clone());
+    let note = RevisionNote {
+        by: by.unwrap_or_default(),
+        note: Some(texts.join("; ")),
+        source_digest: None,
+    };
+    let committed = publication.commit(now, &note)?;
+    Ok(committed.map(|(revision, _)| revision))
 }
 
 /// Returns the override of a request, without a number.
@@ -145,6 +191,7 @@ fn requested(store: &dyn Store, request: Request, now: Timestamp) -> anyhow::Res
         until,
         by,
         note,
+        confirmation: _,
     } = request;
     let (from, until) = (from.map(to_millisecond), until.map(to_millisecond));
     let begins = from.unwrap_or(now).max(now);
@@ -310,6 +357,7 @@ fn commit_ends(
         by: by.to_owned(),
         note: note.map(str::to_owned),
         action: AuditAction::EndOverride,
+        confirmation: None,
     };
     let readable = changed.ended.iter_mut().map(|one| &mut one.stored);
     let unreadable = (changed.ended_unreadable.iter_mut()).map(|one| &mut one.stored);

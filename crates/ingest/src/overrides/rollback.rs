@@ -103,6 +103,7 @@ pub fn roll_back(
         by: by.to_owned(),
         note: note.map(str::to_owned),
         action: AuditAction::RollBack,
+        confirmation: None,
     };
     let live = store.revisions(1)?.pop();
     let change = PublishedChange::Revision {

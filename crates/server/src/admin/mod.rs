@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::browser::Browser;
+use crate::browser::acts::MAX_ACTS;
 use crate::edge::http1::http1_builder;
 use crate::edge::reading::{Http1Watch, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
@@ -34,8 +35,9 @@ use crate::http::access::client::Peer;
 
 /// Maximum number of open connections; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 64;
-/// Maximum number of threads that render pages and resolve hosts of pictures; more requests wait.
-const MAX_BLOCKING_THREADS: usize = 8;
+/// Maximum number of threads that render pages, do acts and resolve hosts of pictures; more requests wait. Acts, which may wait for
+/// another writer of the store, leave eight of them to pages.
+const MAX_BLOCKING_THREADS: usize = 8 + MAX_ACTS;
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 

@@ -102,14 +102,20 @@ fn plain_answer(app: &App, method: &Method, path: &str) -> Page {
     };
     match *method {
         Method::GET | Method::HEAD => page(app),
-        _ => not_allowed(),
+        _ => not_allowed(path),
     }
 }
 
-fn not_allowed() -> Page {
-    let only = "only GET and HEAD are allowed on this port\n";
+fn not_allowed(path: &str) -> Page {
+    let (only, allowed) = match Browser::max_form_bytes(path) {
+        Some(_) => (
+            "only GET, HEAD and POST are allowed here\n",
+            "GET, HEAD, POST",
+        ),
+        None => ("only GET and HEAD are allowed here\n", "GET, HEAD"),
+    };
     let mut page = page(StatusCode::METHOD_NOT_ALLOWED, PLAIN, only);
-    let allowed = HeaderValue::from_static("GET, HEAD");
+    let allowed = HeaderValue::from_static(allowed);
     page.headers_mut().insert(ALLOW, allowed);
     page
 }

@@ -120,6 +120,8 @@ pub(super) struct Problem {
     status: StatusCode,
     title: String,
     help: String,
+    /// Page to go on from: path and words.
+    link: (&'static str, &'static str),
 }
 
 #[derive(Template)]
@@ -130,6 +132,7 @@ struct ProblemPage<'a> {
     title: &'a str,
     /// Text and code, alternating.
     help: Vec<&'a str>,
+    link: (&'static str, &'static str),
 }
 
 impl Problem {
@@ -139,6 +142,15 @@ impl Problem {
             status,
             title: title.to_owned(),
             help: help.to_owned(),
+            link: ("/catalog", "Back to the catalog"),
+        }
+    }
+
+    /// Returns the problem with another page to go on from.
+    pub(super) fn leading_to(self, path: &'static str, words: &'static str) -> Self {
+        Self {
+            link: (path, words),
+            ..self
         }
     }
 
@@ -184,6 +196,7 @@ impl Problem {
             here: "",
             title: &self.title,
             help: self.help.split('`').collect(),
+            link: self.link,
         };
         let shown = html(self.status, &page);
         shown.unwrap_or_else(|_| plain(self.status, "this page can't be shown\n"))

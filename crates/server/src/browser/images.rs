@@ -15,8 +15,11 @@ use quick_cache::sync::Cache;
 use reqwest::{Client, Url};
 use tokio::sync::Semaphore;
 use vitrine_ingest::outside::{self, guard};
+use vitrine_model::code::ProductCode;
 
-use super::sniff;
+use super::answer::{self, Page};
+use super::card::ProductPictures;
+use super::{Browser, Picture, placeholder, sniff};
 
 /// Source of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,6 +125,29 @@ impl Images {
     fn known(&self, address: &str) -> Option<CachedImage> {
         let known = self.known.get(address)?;
         (Instant::now() < known.until).then_some(known)
+    }
+}
+
+impl Browser {
+    /// Returns a product's picture, or its placeholder.
+    pub(super) async fn picture(&self, code: &ProductCode, picture: Picture) -> Page {
+        let snapshot = self.app.live.snapshot();
+        let product = snapshot.as_ref().and_then(|found| found.product(code));
+        let Some(product) = product else {
+            return answer::svg(placeholder::svg(code.as_str(), None));
+        };
+        let pictured = ProductPictures::of(product.bytes());
+        let (name, colour) = (pictured.name.clone(), pictured.colour);
+        let address = pictured.address(picture).map(str::to_owned);
+        // Fetching may take seconds; no snapshot is held meanwhile.
+        drop(pictured);
+        drop(snapshot);
+        if let Some(address) = address
+            && let Some(image) = self.images.get(&address).await
+        {
+            return answer::image(image.content_type, image.bytes);
+        }
+        answer::svg(placeholder::svg(&name, colour))
     }
 }
 

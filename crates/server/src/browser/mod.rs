@@ -65,7 +65,7 @@ pub use answer::Page;
 pub use images::ImageSource;
 pub use sign_in::SignInSettings;
 
-use self::acts::{Act, ActsStore, Confirmed};
+use self::acts::{Act, ActsStore, Confirmed, Place, Places};
 use self::answer::{Problem, Shown};
 use self::hosts::Hosts;
 use self::images::Images;
@@ -103,7 +103,9 @@ pub struct ConsoleStores {
 pub struct Browser {
     app: Arc<App>,
     store: Arc<dyn Store>,
+    written: Arc<dyn Store>,
     acts_store: ActsStore,
+    places: Places,
     confirmed: Confirmed,
     sign_in: SignIn,
     hosts: Hosts,
@@ -200,7 +202,9 @@ impl Browser {
         Ok(Arc::new(Self {
             app,
             store: stores.followed,
+            written: Arc::clone(&stores.written),
             acts_store: stores.acts,
+            places: Places::default(),
             confirmed: Confirmed::default(),
             sign_in: SignIn::new(stores.written, settings.sign_in),
             hosts: Hosts::new(settings.hosts),
@@ -263,9 +267,15 @@ impl Browser {
             Ok(Asker::Anybody) => None,
         };
         match route(&request.path) {
-            Some(Route::Act(act)) => self.page(Route::Act(act), viewer, request).await,
+            Some(Route::Act(act)) if request.is_post() => match self.places.take() {
+                Ok(place) => {
+                    self.page(Route::Act(act), viewer, request, Some(place))
+                        .await
+                }
+                Err(full) => sign_in::viewer::with(viewer.as_ref(), || full.page()),
+            },
             Some(Route::Picture(code, picture)) => self.picture(&code, picture).await,
-            Some(route) => self.page(route, viewer, request).await,
+            Some(route) => self.page(route, viewer, request, None).await,
             None => Problem::not_found("Page not found", "Start from the catalog.").page(),
         }
     }
@@ -280,15 +290,17 @@ impl Browser {
         })
     }
 
-    /// Renders a page on a thread that may block.
+    /// Renders a page on a thread that may block. An act gives its place back when it is done, even if its client has gone.
     async fn page(
         self: &Arc<Self>,
         route: Route,
         viewer: Option<Viewer>,
         request: PageRequest,
+        place: Option<Place>,
     ) -> Page {
         let browser = Arc::clone(self);
         let make = move || {
+            let _place = place;
             sign_in::viewer::with(viewer.as_ref(), || {
                 let shown = match route {
                     Route::Act(act) => act.answer(&browser, viewer.as_ref(), &request),
@@ -322,26 +334,6 @@ impl Browser {
             Route::Acts => query::nothing(query).and_then(|()| acts::index::index()),
             Route::Picture(..) | Route::Act(_) => Err(Problem::failed("This isn't a page")),
         }
-    }
-
-    async fn picture(&self, code: &ProductCode, picture: Picture) -> Page {
-        let snapshot = self.app.live.snapshot();
-        let product = snapshot.as_ref().and_then(|found| found.product(code));
-        let Some(product) = product else {
-            return answer::svg(placeholder::svg(code.as_str(), None));
-        };
-        let pictured = card::ProductPictures::of(product.bytes());
-        let (name, colour) = (pictured.name.clone(), pictured.colour);
-        let address = pictured.address(picture).map(str::to_owned);
-        // Fetching may take seconds; no snapshot is held meanwhile.
-        drop(pictured);
-        drop(snapshot);
-        if let Some(address) = address
-            && let Some(image) = self.images.get(&address).await
-        {
-            return answer::image(image.content_type, image.bytes);
-        }
-        answer::svg(placeholder::svg(&name, colour))
     }
 }
 

@@ -58,6 +58,7 @@ impl NoteArgs {
             by: operator(),
             note: self.note.clone(),
             action,
+            confirmation: None,
         }
     }
 }

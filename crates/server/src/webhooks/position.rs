@@ -2,10 +2,13 @@
 
 use anyhow::bail;
 use vitrine_model::changes::{Position, StateId};
+use vitrine_model::key::KeyTable;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
+use vitrine_store::webhooks::Endpoint;
 
-use super::event::{position, position_text};
+use super::event::{position, position_text, visible};
+use crate::live::Feed;
 
 /// Returns the position of what a key sees now: an endpoint with it is told of what follows.
 ///
@@ -56,4 +59,20 @@ pub fn position_of_revision(
         assortment: version.map_or_else(StateId::default, |(_, id)| StateId::of_assortment(id)),
     };
     Ok(position_text(&position))
+}
+
+/// Returns true if a feed has the changes that an endpoint sees since a position; if it hasn't read its history yet, or the key of
+/// the endpoint has ended, that isn't known, and true.
+#[must_use]
+pub fn has_changes_since(
+    feed: &Feed,
+    keys: &KeyTable,
+    endpoint: &Endpoint,
+    endpoint_position: &str,
+) -> bool {
+    let since = position(endpoint_position).filter(|_| feed.journal.is_some());
+    let (Some(since), Some(seen)) = (since, visible(feed, keys, endpoint)) else {
+        return true;
+    };
+    seen.knows(&since)
 }

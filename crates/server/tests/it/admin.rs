@@ -55,6 +55,14 @@ fn only_get_and_head_are_answered() {
         );
         assert_guarded(&reply);
     }
+    for path in ["/acts/disable", "/acts/set-assortment", "/sign-in"] {
+        let reply = server.ask_admin("PUT", path);
+        assert_eq!(
+            (reply.status, reply.header("allow")),
+            (405, Some("GET, HEAD, POST")),
+            "{path}"
+        );
+    }
     // The two ports share nothing.
     assert_eq!(server.send("GET", "/livez", &[]).status, 404);
     assert_eq!(server.send("GET", "/metrics", &[]).status, 404);

@@ -1,7 +1,9 @@
 //! The catalog browser's pages of webhook endpoints.
 
+use crate::browser_acts::perform;
+use crate::harness::console::{Console, Session};
 use crate::harness::receiver::{Delivery, HOOK};
-use crate::harness::{Page, gift_card, text};
+use crate::harness::{Page, gift_card, text, wait_for};
 
 #[test]
 fn webhooks_pages_show_states_and_attempts_and_no_secret() {
@@ -50,4 +52,43 @@ fn webhooks_pages_show_states_and_attempts_and_no_secret() {
         assert!(!html.contains("<script>alert") && !html.contains("whsec_"));
     }
     assert_eq!(server.ask_admin("GET", "/webhooks/none").status, 404);
+}
+
+const REPLAY: &str = "/acts/replay-webhook";
+
+/// Returns what a replay since the first revision would do.
+fn replay_plan(console: &Console, owner: &Session, endpoint: &str) -> String {
+    let fields = [("endpoint", endpoint), ("since", "1")];
+    let plan = console.post_form(REPLAY, owner, &fields);
+    assert_eq!(plan.status, 200, "{}", text(&plan.body));
+    text(&plan.body)
+}
+
+#[test]
+fn replay_since_a_pruned_revision_says_what_is_sent() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    for code in ["B", "C"] {
+        delivery.store.load_products(&[gift_card(code)]);
+    }
+    let endpoint = delivery.endpoint(&[]).id;
+    let console = Console::open(delivery.store, &[]);
+    console.add("owner", "owner");
+    let owner = console.sign_in("owner");
+    let plan = replay_plan(&console, &owner, &endpoint);
+    assert!(!plan.contains("everything"), "{plan}");
+    console.store.ok(&["prune", "--keep", "1", "--yes"]);
+    let plan = replay_plan(&console, &owner, &endpoint);
+    let pruned = "Revision 1 was pruned: a deliverer that was started after that";
+    assert!(plan.contains(pruned), "{plan}");
+    // One that starts now doesn't know the changes.
+    let console = Console::open(console.store, &[]);
+    let sent = "the endpoint will be told of everything that it sees";
+    wait_for("the history to be read", || {
+        replay_plan(&console, &owner, &endpoint)
+            .contains(sent)
+            .then_some(())
+    });
+    let fields = [("endpoint", endpoint.as_str()), ("since", "1")];
+    let done = perform(&console, &owner, REPLAY, &fields);
+    assert!(text(&done.body).contains(sent), "{}", text(&done.body));
 }

@@ -9,6 +9,8 @@ mod published;
 mod row;
 
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use vitrine_model::hexadecimal::Hexadecimal;
 
 pub(crate) use changes::{
     Change, Standing, accepted_assortments, assortment_change, created, named, operator_change,
@@ -27,6 +29,25 @@ pub struct AuditContext {
     pub note: Option<String>,
     /// Command.
     pub action: AuditAction,
+    /// Confirmation by an operator in the console, at most once in a log: a change with one that the log has is refused.
+    pub confirmation: Option<Confirmation>,
+}
+
+/// SHA-256 of the random name of a confirmation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation(String);
+
+impl Confirmation {
+    /// Returns the confirmation of a name.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        Self(Hexadecimal(&Sha256::digest(name)).to_string())
+    }
+
+    /// Returns it as it is stored.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// Act that changes keys, assortments, texts, webhooks, overrides, operators or everything.

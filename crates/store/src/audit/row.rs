@@ -23,7 +23,7 @@ pub(crate) struct AuditRow {
 }
 
 impl AuditRow {
-    /// Returns the SHA-256 of all columns, and of the digest of the entry before: a missing entry shows, too.
+    /// Returns the SHA-256 of all columns but the confirmation, and of the digest of the entry before: a missing entry shows, too.
     fn own_digest(&self, before: Option<&[u8]>) -> [u8; 32] {
         let Self {
             number,

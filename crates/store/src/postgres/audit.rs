@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::keys;
 use super::session::{Session, Typed, get};
 use crate::StoreError;
-use crate::audit::{AuditContext, AuditEntry, AuditRow, Chain, Change, Standing};
+use crate::audit::{AuditContext, AuditEntry, AuditRow, Chain, Change, Confirmation, Standing};
 use crate::fail_point::FailPoint;
 use crate::values::text_digest;
 
@@ -44,24 +44,48 @@ pub(super) fn write(
     context: &AuditContext,
     changes: Vec<Change>,
 ) -> Result<(), StoreError> {
+    if !changes.is_empty() {
+        ensure_new(session, context)?;
+    }
     let sql = "select number, digest from vitrine.audit_entry order by number desc limit 1";
     let last = match session.row(WRITING, sql, &[])? {
         Some(row) => Some((get(&row, 0)?, get::<&[u8]>(&row, 1)?.to_vec())),
         None => None,
     };
     let (mut chain, now) = (Chain::after(last), Timestamp::now());
+    let mut confirmation = context.confirmation.as_ref();
     for change in changes {
-        insert(session, &chain.entry(context, change, now))?;
+        let row = chain.entry(context, change, now);
+        insert(session, &row, confirmation.take())?;
         FailPoint::AuditWritten.pass()?;
     }
     Ok(())
 }
 
-fn insert(session: &mut Session, row: &AuditRow) -> Result<(), StoreError> {
+/// Refuses a confirmation that the log has.
+fn ensure_new(session: &mut Session, context: &AuditContext) -> Result<(), StoreError> {
+    let Some(confirmation) = &context.confirmation else {
+        return Ok(());
+    };
+    let sql = "select 1 from vitrine.audit_entry where confirmation = $1";
+    let confirmation = confirmation.as_str().to_owned();
+    match session.row(WRITING, sql, &[confirmation.param()])? {
+        Some(_) => Err(StoreError::Confirmed),
+        None => Ok(()),
+    }
+}
+
+fn insert(
+    session: &mut Session,
+    row: &AuditRow,
+    confirmation: Option<&Confirmation>,
+) -> Result<(), StoreError> {
     let sql = format!(
-        "insert into vitrine.audit_entry ({COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+        "insert into vitrine.audit_entry ({COLUMNS}, confirmation) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
     );
     let digest = row.digest.as_slice();
+    let confirmation = confirmation.map(|confirmation| confirmation.as_str().to_owned());
     let values = [
         row.number.param(),
         row.changed_at.param(),
@@ -72,6 +96,7 @@ fn insert(session: &mut Session, row: &AuditRow) -> Result<(), StoreError> {
         row.subject.param(),
         row.changes.param(),
         digest.param(),
+        confirmation.param(),
     ];
     session.execute(WRITING, &sql, &values).map(drop)
 }

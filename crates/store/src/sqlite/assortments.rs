@@ -62,11 +62,11 @@ impl AssortmentStore for SqliteStore {
         new: &NewAssortment,
         expected: Option<&str>,
     ) -> Result<AssortmentVersion, StoreError> {
-        self.with_lock_holder(set(&mut self.quick()?.connection, new, expected))
+        self.with_lock_holder(set(&mut self.connect_to_change()?, new, expected))
     }
 
     fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError> {
-        self.with_lock_holder(accept(&mut self.quick()?.connection, context))
+        self.with_lock_holder(accept(&mut self.connect_to_change()?, context))
     }
 }
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::{during, keys};
 use crate::StoreError;
-use crate::audit::{AuditContext, AuditEntry, AuditRow, Chain, Change, Standing};
+use crate::audit::{AuditContext, AuditEntry, AuditRow, Chain, Change, Confirmation, Standing};
 use crate::fail_point::FailPoint;
 use crate::values::text_digest;
 
@@ -47,22 +47,45 @@ pub(super) fn write(
     context: &AuditContext,
     changes: Vec<Change>,
 ) -> Result<(), StoreError> {
+    if !changes.is_empty() {
+        ensure_new(transaction, context)?;
+    }
     let sql = "select number, digest from main.audit_entry order by number desc limit 1";
     let last = transaction
         .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
         .map_err(during(WRITING))?;
     let (mut chain, now) = (Chain::after(last), Timestamp::now());
+    let mut confirmation = context.confirmation.as_ref();
     for change in changes {
-        insert(transaction, &chain.entry(context, change, now)).map_err(during(WRITING))?;
+        let row = chain.entry(context, change, now);
+        insert(transaction, &row, confirmation.take()).map_err(during(WRITING))?;
         FailPoint::AuditWritten.pass()?;
     }
     Ok(())
 }
 
-fn insert(transaction: &Connection, row: &AuditRow) -> rusqlite::Result<()> {
-    let sql =
-        format!("insert into main.audit_entry ({COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+/// Refuses a confirmation that the log has.
+fn ensure_new(transaction: &Connection, context: &AuditContext) -> Result<(), StoreError> {
+    let Some(confirmation) = &context.confirmation else {
+        return Ok(());
+    };
+    let sql = "select exists (select 1 from main.audit_entry where confirmation = ?)";
+    let found = transaction.query_row(sql, [confirmation.as_str()], |row| row.get(0));
+    match found.map_err(during(WRITING))? {
+        true => Err(StoreError::Confirmed),
+        false => Ok(()),
+    }
+}
+
+fn insert(
+    transaction: &Connection,
+    row: &AuditRow,
+    confirmation: Option<&Confirmation>,
+) -> rusqlite::Result<()> {
+    let sql = format!(
+        "insert into main.audit_entry ({COLUMNS}, confirmation) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    );
     let values = params![
         row.number,
         row.changed_at,
@@ -73,6 +96,7 @@ fn insert(transaction: &Connection, row: &AuditRow) -> rusqlite::Result<()> {
         row.subject,
         row.changes,
         row.digest,
+        confirmation.map(Confirmation::as_str),
     ];
     transaction.prepare_cached(&sql)?.execute(values).map(drop)
 }

@@ -4,8 +4,11 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
+use super::SqliteStore;
 use super::partial::with_ending;
+use crate::StoreError;
 use crate::error::LockHolder;
 
 /// Byte of the `-shm` file that a writer locks (SQLite's WAL-mode file format, "WAL locks").
@@ -16,6 +19,27 @@ const MAX_READINGS: u32 = 3;
 
 /// Maximum length of a command line in messages.
 const MAX_CHARACTERS: usize = 120;
+
+impl SqliteStore {
+    /// Adds the process that holds the lock to [`StoreError::Busy`].
+    pub(super) fn with_lock_holder<T>(
+        &self,
+        outcome: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        outcome.map_err(|error| with_lock_holder(error, &self.path, self.lock_wait))
+    }
+}
+
+/// Adds the process that holds the lock, and the time waited for it, to [`StoreError::Busy`].
+pub(super) fn with_lock_holder(error: StoreError, path: &Path, lock_wait: Duration) -> StoreError {
+    match error {
+        StoreError::Busy { .. } => StoreError::Busy {
+            waited_seconds: lock_wait.as_secs(),
+            holder: holder(path),
+        },
+        other => other,
+    }
+}
 
 /// Returns the process that is writing to the store at `path`; `None` if it can't be found, as in another container or
 /// outside Linux.
@@ -60,8 +84,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("held.db");
         let connection =
-            super::super::open::open(&path, crate::IfMissing::Create, std::time::Duration::ZERO)
-                .unwrap();
+            super::super::open::open(&path, crate::IfMissing::Create, Duration::ZERO).unwrap();
         assert_eq!(holder(&path), None);
         connection.execute_batch("begin immediate").unwrap();
         let Some(LockHolder::Process { number, command }) = holder(&path) else {

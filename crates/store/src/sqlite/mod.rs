@@ -65,6 +65,7 @@ use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStat
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 use failure::{committed, during};
+use holder::with_lock_holder;
 pub(crate) use open::bytes_to_migrate;
 pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
 
@@ -158,27 +159,18 @@ impl SqliteStore {
         open::connect(&self.path, self.lock_wait)
     }
 
+    /// Opens a separate connection for a small write, which may wait for another writer: other calls don't wait for it. If the
+    /// path names another file now, that is recognised first.
+    fn connect_to_change(&self) -> Result<Connection, StoreError> {
+        drop(self.quick()?);
+        self.connect()
+    }
+
     /// Opens a separate connection for a large write, and empties a large log first.
     fn connect_to_write(&self) -> Result<Connection, StoreError> {
         let connection = self.connect()?;
         wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::PUBLISH_WAIT)?;
         Ok(connection)
-    }
-
-    /// Adds the process that holds the lock to [`StoreError::Busy`].
-    fn with_lock_holder<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        outcome.map_err(|error| with_lock_holder(error, &self.path, self.lock_wait))
-    }
-}
-
-/// Adds the process that holds the lock, and the time waited for it, to [`StoreError::Busy`].
-fn with_lock_holder(error: StoreError, path: &Path, lock_wait: Duration) -> StoreError {
-    match error {
-        StoreError::Busy { .. } => StoreError::Busy {
-            waited_seconds: lock_wait.as_secs(),
-            holder: holder::holder(path),
-        },
-        other => other,
     }
 }
 
@@ -324,7 +316,7 @@ impl Store for SqliteStore {
         status: TextStatus,
         context: &AuditContext,
     ) -> Result<bool, StoreError> {
-        let connection = &mut self.quick()?.connection;
+        let connection = &mut self.connect_to_change()?;
         self.with_lock_holder(texts::set_status(connection, digest, status, context))
     }
 
@@ -349,7 +341,7 @@ impl Store for SqliteStore {
         context: &AuditContext,
         decide: KeyDecision<'_>,
     ) -> Result<(), StoreError> {
-        let connection = &mut self.quick()?.connection;
+        let connection = &mut self.connect_to_change()?;
         self.with_lock_holder(keys::change(connection, context, decide))
     }
 

@@ -72,7 +72,7 @@ impl OperatorStore for SqliteStore {
         context: &AuditContext,
         decide: &mut dyn FnMut(Option<&Operator>) -> Option<Operator>,
     ) -> Result<(), StoreError> {
-        let connection = &mut self.quick()?.connection;
+        let connection = &mut self.connect_to_change()?;
         let mut change = || {
             let transaction = connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)

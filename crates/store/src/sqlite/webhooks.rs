@@ -127,9 +127,9 @@ impl SqliteStore {
         work: impl FnOnce(&mut SqliteRows<'_>) -> Result<Changed<T>, StoreError>,
     ) -> Result<T, StoreError> {
         let path = path(&self.path);
-        let quick = &mut self.quick()?.connection;
+        let writer = &mut self.connect_to_change()?;
         let change = || {
-            let main = quick
+            let main = writer
                 .transaction_with_behavior(TransactionBehavior::Immediate)
                 .map_err(during(WRITING))?;
             let store = id(&main, "state")?;

@@ -3,15 +3,15 @@
 use vitrine_model::content::TextDigest;
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_model::quota::Quota;
-use vitrine_store::audit::{AuditAction, AuditContext, AuditEntry};
-use vitrine_store::{Store, TextStatus};
+use vitrine_store::audit::{AuditAction, AuditContext, AuditEntry, Confirmation};
+use vitrine_store::{Store, StoreError, TextStatus};
 
 use crate::Rule;
 use crate::audited::by_tester;
 use crate::keys::record;
 use crate::products::{publish_texts, second};
 
-pub const ALL: [Rule; 4] = [
+pub const ALL: [Rule; 5] = [
     (
         "each changed key has an entry with its fields",
         changed_keys_have_entries,
@@ -19,6 +19,7 @@ pub const ALL: [Rule; 4] = [
     ("no entry without a change", no_entry_without_a_change),
     ("no entry tells a secret", no_entry_tells_a_secret),
     ("texts taken down have entries", texts_have_entries),
+    ("a confirmation is done once", confirmation_is_done_once),
 ];
 
 /// Returns an entry on a line: number, action, subject, changed fields.
@@ -66,6 +67,7 @@ fn changed_keys_have_entries(store: &dyn Store) {
         by: "olga\u{1b}[2J".to_owned(),
         note: Some("ticket 7".to_owned()),
         action: AuditAction::RotateKey,
+        confirmation: None,
     };
     let before = jiff::Timestamp::now();
     store
@@ -99,6 +101,30 @@ fn changed_keys_have_entries(store: &dyn Store) {
         ("olga\u{1b}[2J", Some("ticket 7"))
     );
     assert!(newest.at.as_millisecond() >= before.as_millisecond());
+    assert_eq!(store.check().unwrap(), []);
+}
+
+fn confirmation_is_done_once(store: &dyn Store) {
+    let context = |name: &str| AuditContext {
+        confirmation: Some(Confirmation::of(name)),
+        ..by_tester(AuditAction::CreateKey)
+    };
+    let write = |name: &str, records: Vec<KeyRecord>| {
+        let mut written = Some(records);
+        store.change_keys(&context(name), &mut |_| written.take().unwrap())
+    };
+    // An act may have several entries, or none.
+    write("a", vec![record(1, 100), record(2, 100)]).unwrap();
+    write("b", Vec::new()).unwrap();
+    write("b", vec![record(3, 100)]).unwrap();
+    let before = lines(store);
+    assert_eq!(before.len(), 3);
+    for name in ["a", "b"] {
+        let again = write(name, vec![record(4, 100)]);
+        assert!(matches!(again, Err(StoreError::Confirmed)), "{again:?}");
+    }
+    assert_eq!(lines(store), before);
+    assert_eq!(store.keys().unwrap().len(), 3);
     assert_eq!(store.check().unwrap(), []);
 }
 

@@ -46,6 +46,7 @@ fn context(action: AuditAction) -> AuditContext {
         by: "olga".to_owned(),
         note: Some("ticket 7".to_owned()),
         action,
+        confirmation: None,
     }
 }
 

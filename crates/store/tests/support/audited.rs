@@ -8,6 +8,7 @@ pub(crate) fn by_tester(action: AuditAction) -> AuditContext {
         by: "tester".to_owned(),
         note: None,
         action,
+        confirmation: None,
     }
 }
 

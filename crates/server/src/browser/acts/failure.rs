@@ -6,12 +6,18 @@ use vitrine_store::StoreError;
 
 use crate::error_chain::ErrorChain;
 
+fn cause(error: &anyhow::Error) -> Option<&StoreError> {
+    error.chain().find_map(|cause| cause.downcast_ref())
+}
+
+/// Returns true if an act wasn't done since its confirmation was sent before.
+pub(super) fn is_repetition(error: &anyhow::Error) -> bool {
+    matches!(cause(error), Some(StoreError::Confirmed))
+}
+
 /// Returns what the operator is told of a failure. `command` does the same on a machine that may write to the store.
 pub(super) fn failure(error: &anyhow::Error, command: &str) -> (StatusCode, String) {
-    let cause = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<StoreError>());
-    match cause {
+    match cause(error) {
         Some(StoreError::Refused { .. } | StoreError::ReadOnly { .. }) => {
             tracing::warn!(error = %ErrorChain(error.as_ref()), "the role of the database may not do what an operator asked for");
             let why = format!(
@@ -36,7 +42,11 @@ pub(super) fn failure(error: &anyhow::Error, command: &str) -> (StatusCode, Stri
             let why = "The store failed; nothing was changed. See the server's log for the cause.";
             (StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
         }
-        Some(StoreError::AssortmentChanged { .. } | StoreError::AssortmentInUse { .. }) => {
+        Some(
+            StoreError::AssortmentChanged { .. }
+            | StoreError::AssortmentInUse { .. }
+            | StoreError::Confirmed,
+        ) => {
             let why = format!("{error:#}");
             (StatusCode::CONFLICT, single_line(&why).into_owned())
         }

@@ -22,6 +22,26 @@ const MANY: [&str; 10] = [
     "value",
 ];
 
+/// Fields that pages of acts add by themselves.
+const OF_PAGES: [&str; 6] = ["base", "change", "confirm", "form_token", "once", "plan"];
+
+/// Returns the length of a text as browsers encode it in a form, in bytes. They send lines with CR and LF, however they came.
+fn encoded_bytes(text: &str) -> usize {
+    let mut before = 0;
+    let bytes = text.bytes().map(|byte| {
+        let length = match byte {
+            b'\n' if before == b'\r' => 0,
+            b'\r' | b'\n' => 6,
+            b' ' | b'*' | b'-' | b'.' | b'_' => 1,
+            byte if byte.is_ascii_alphanumeric() => 1,
+            _ => 3,
+        };
+        before = byte;
+        length
+    });
+    bytes.sum()
+}
+
 /// Returns true if a text has a whole key in it.
 fn has_key(text: &str) -> bool {
     text.match_indices(NewKey::START).any(|(at, _)| {
@@ -90,10 +110,10 @@ impl Form {
             .collect()
     }
 
-    /// Returns all values of a field that are separated by commas or lines, for values with spaces.
+    /// Returns all values of a field, one a line, for values with spaces and commas.
     pub(super) fn items(&self, name: &str) -> Vec<&str> {
         let own = self.0.iter().filter(|(own, _)| own == name);
-        own.flat_map(|(_, value)| value.split([',', '\r', '\n']))
+        own.flat_map(|(_, value)| value.split(['\r', '\n']))
             .map(str::trim)
             .filter(|item| !item.is_empty())
             .collect()
@@ -135,8 +155,44 @@ impl Form {
         Ok(())
     }
 
+    /// Returns the length of what was filled in, as browsers encode it, in bytes.
+    pub(super) fn filled_in_bytes(&self) -> usize {
+        let filled_in = (self.0.iter()).filter(|(name, _)| !OF_PAGES.contains(&name.as_str()));
+        let lengths = filled_in.map(|(name, value)| {
+            let separators = "&=".len();
+            encoded_bytes(name) + encoded_bytes(value) + separators
+        });
+        lengths.sum()
+    }
+
+    /// Returns true if the form was sent to be shown again, with what was filled in.
+    pub(super) fn is_changed(&self) -> bool {
+        self.text("change") == "yes"
+    }
+
     /// Returns true if the form was sent to be done, not only to be planned.
     pub(super) fn is_confirmed(&self) -> bool {
         self.text("confirm") == "yes"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_is_that_of_browsers() {
+        for (text, bytes) in [
+            ("", 0),
+            ("A-1 *._", 7),
+            ("a,b", 5),
+            ("a\nb", 8),
+            ("a\r\nb", 8),
+            ("é", 6),
+        ] {
+            assert_eq!(encoded_bytes(text), bytes, "{text:?}");
+        }
+        let form = Form::parse("form_token=abc&code=A%2C+B&once=x").expect("a form");
+        assert_eq!(form.filled_in_bytes(), "&code=A%2C+B".len());
     }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use vitrine_model::key::{KeyKind, KeyRecord};
 use vitrine_model::quota::Quota;
 use vitrine_model::version::ApiVersion;
-use vitrine_store::audit::AuditAction;
+use vitrine_store::audit::{AuditAction, AuditContext};
 
 use super::form::Form;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told};
@@ -325,6 +325,11 @@ fn rotated(context: &Context<'_>) -> anyhow::Result<Told> {
         successor,
         ending,
     } = rotated;
+    // The entry of the keys has it.
+    let audit = AuditContext {
+        confirmation: None,
+        ..audit
+    };
     let mut told = Told {
         lines: vec![format!("The key {} was created. {ONCE}", key.prefix())],
         secret: Some(key.reveal().to_string()),

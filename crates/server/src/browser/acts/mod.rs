@@ -3,12 +3,14 @@
 //!
 //! [`ACTS`] has all acts, with the least role of each: requests are routed by it, and tests go through it.
 //!
-//! - `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before
-//! - `overrides`: overrides of products, and `override_change`: what they do; `selection`: the products that a form selects
+//! - `table`: all acts; `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before;
+//!   `places`: places for acts
+//! - `overrides`: overrides of products, and `override_change`: what they do; `again`: those that ended, made again; `selection`: the products that a form selects
 //! - `rules`: the editor of an assortment; `assortments`: other acts on them; `edits`: how both are judged and written
 //! - `keys`, `webhooks`, `rollback`: acts of owners; `visible`: what a key gains and loses
 //! - `index`: the page of all acts
 
+mod again;
 mod assortments;
 mod confirmed;
 mod edits;
@@ -19,9 +21,11 @@ mod keys;
 mod override_change;
 mod overrides;
 mod page;
+mod places;
 mod rollback;
 mod rules;
 mod selection;
+mod table;
 mod visible;
 mod webhooks;
 
@@ -30,23 +34,28 @@ use std::sync::Arc;
 use http::StatusCode;
 use jiff::Timestamp;
 use vitrine_store::Store;
-use vitrine_store::audit::{AuditAction, AuditContext};
+use vitrine_store::audit::{AuditAction, AuditContext, Confirmation};
 use vitrine_store::operators::Role;
 
 pub(super) use self::confirmed::Confirmed;
 use self::failure::failure;
 use self::form::Form;
 use self::page::ActPage;
+pub use self::places::MAX_ACTS;
+pub(super) use self::places::{Place, Places};
+pub use self::table::ACTS;
 use super::answer::{Problem, Shown};
-use super::sign_in::pages::Sessions;
 use super::sign_in::{Viewer, forbidden};
 use super::{Browser, PageRequest};
 
-/// Maximum length of a form, in bytes: the codes of some ten thousand products.
+/// Maximum length of what is filled in, as browsers encode it, in bytes: the codes of some ten thousand products.
 pub(super) const MAX_FORM_BYTES: usize = 256 << 10;
 
-/// Maximum length of a form with rules, in bytes. Forms are read before it is known who sends them; longer rules need a command.
+/// The same of a form with rules. Forms are read before it is known who sends them; longer rules need a command.
 const MAX_RULES_FORM_BYTES: usize = 2 << 20;
+
+/// Maximum length of what pages add to a form, so that all that can be planned can be confirmed.
+const MAX_ADDED_BYTES: usize = 4 << 10;
 
 /// An act, or the page of one.
 pub struct Act {
@@ -87,6 +96,8 @@ struct Context<'c> {
     viewer: &'c Viewer,
     request: &'c PageRequest,
     form: Form,
+    /// Confirmation of what the page showed.
+    confirmation: Option<&'c Confirmation>,
     now: Timestamp,
 }
 
@@ -102,169 +113,10 @@ impl Context<'_> {
             by: self.viewer.name.to_string(),
             note: self.note(),
             action,
+            confirmation: self.confirmation.cloned(),
         }
     }
 }
-
-const fn act(
-    path: &'static str,
-    role: Role,
-    title: &'static str,
-    show: fn(&Context<'_>) -> Outcome,
-    run: fn(&Context<'_>) -> Outcome,
-) -> Act {
-    Act {
-        path,
-        role,
-        title: Some(title),
-        show: Some(show),
-        run,
-    }
-}
-
-const fn session(path: &'static str, run: fn(&Context<'_>) -> Outcome) -> Act {
-    Act {
-        path,
-        role: Role::Viewer,
-        title: None,
-        show: None,
-        run,
-    }
-}
-
-/// All acts with their least role.
-pub const ACTS: &[Act] = &[
-    session("/sign-out", |context| sign_out(context, Sessions::This)),
-    session("/sign-out-everywhere", |context| {
-        sign_out(context, Sessions::All)
-    }),
-    act(
-        "/acts/disable",
-        Role::Editor,
-        "Disable products",
-        overrides::show_disable,
-        overrides::disable,
-    ),
-    act(
-        "/acts/enable",
-        Role::Editor,
-        "Enable products",
-        overrides::show_enable,
-        overrides::enable,
-    ),
-    act(
-        "/acts/hide",
-        Role::Editor,
-        "Hide products",
-        overrides::show_hide,
-        overrides::hide,
-    ),
-    act(
-        "/acts/set",
-        Role::Editor,
-        "Set fields of products",
-        overrides::show_set,
-        overrides::set,
-    ),
-    act(
-        "/acts/end-override",
-        Role::Editor,
-        "End overrides",
-        overrides::show_end,
-        overrides::end,
-    ),
-    act(
-        rules::PATH,
-        Role::Editor,
-        "Create or edit an assortment",
-        rules::show,
-        rules::run,
-    ),
-    act(
-        assortments::ROLL_BACK,
-        Role::Editor,
-        "Roll back an assortment",
-        assortments::show_roll_back,
-        assortments::roll_back,
-    ),
-    act(
-        assortments::REMOVE,
-        Role::Editor,
-        "Remove an assortment",
-        assortments::show_remove,
-        assortments::remove,
-    ),
-    act(
-        "/acts/accept-assortments",
-        Role::Owner,
-        "Accept assortments that were put back",
-        assortments::show_accept,
-        assortments::accept,
-    ),
-    act(
-        "/acts/create-key",
-        Role::Owner,
-        "Create a key",
-        keys::show_create,
-        keys::create,
-    ),
-    act(
-        "/acts/set-key",
-        Role::Owner,
-        "Change a key",
-        keys::show_set,
-        keys::set,
-    ),
-    act(
-        "/acts/rotate-key",
-        Role::Owner,
-        "Rotate a key",
-        keys::show_rotate,
-        keys::rotate,
-    ),
-    act(
-        "/acts/revoke-key",
-        Role::Owner,
-        "Revoke a key",
-        keys::show_revoke,
-        keys::revoke,
-    ),
-    act(
-        "/acts/roll-back",
-        Role::Owner,
-        "Roll back the catalog",
-        rollback::show,
-        rollback::run,
-    ),
-    act(
-        "/acts/test-webhook",
-        Role::Owner,
-        "Send a test event",
-        webhooks::show_test,
-        webhooks::test,
-    ),
-    act(
-        "/acts/pause-webhook",
-        Role::Owner,
-        "Pause a webhook endpoint",
-        webhooks::show_pause,
-        webhooks::pause,
-    ),
-    act(
-        "/acts/enable-webhook",
-        Role::Owner,
-        "Enable a webhook endpoint",
-        webhooks::show_enable,
-        webhooks::enable,
-    ),
-    act(
-        "/acts/replay-webhook",
-        Role::Owner,
-        "Send changes again",
-        webhooks::show_replay,
-        webhooks::replay,
-    ),
-];
 
 /// Returns the act of a path.
 pub(super) fn find(path: &str) -> Option<&'static Act> {
@@ -272,8 +124,12 @@ pub(super) fn find(path: &str) -> Option<&'static Act> {
 }
 
 impl Act {
-    /// Returns the maximum length of its form, in bytes.
+    /// Returns the maximum length of its form with what pages add to it, in bytes.
     pub(super) fn max_form_bytes(&self) -> usize {
+        self.max_filled_in_bytes() + MAX_ADDED_BYTES
+    }
+
+    fn max_filled_in_bytes(&self) -> usize {
         match self.path {
             rules::PATH => MAX_RULES_FORM_BYTES,
             _ => MAX_FORM_BYTES,
@@ -300,6 +156,7 @@ impl Act {
         form.check()?;
         if request.is_post() {
             browser.sign_in.check_form(request, viewer, &form)?;
+            self.check_length(&form)?;
         }
         if !viewer.is(self.role) {
             return Err(forbidden(&format!(
@@ -314,22 +171,45 @@ impl Act {
         }
         let once = form.get("once").filter(|_| form.is_confirmed());
         let once = once.map(str::to_owned);
+        let confirmation = once.as_deref().map(Confirmation::of);
         let context = Context {
             browser,
-            store: &*browser.acts_store,
+            // Forms are shown while acts wait, which share their handle.
+            store: match request.is_post() {
+                true => &*browser.acts_store,
+                false => &*browser.written,
+            },
             viewer,
             request,
             form,
+            confirmation: confirmation.as_ref(),
             now: Timestamp::now(),
         };
-        match (request.is_post(), self.show) {
-            (true, _) => self.run(&context, once.as_deref()),
-            (false, Some(show)) => self.render(show(&context), viewer),
-            (false, None) => Err(Problem::not_found(
+        let is_shown = !request.is_post() || context.form.is_changed();
+        match (is_shown, self.show) {
+            (false, _) => self.run(&context, once.as_deref()),
+            (true, Some(show)) => self.render(show(&context), viewer),
+            (true, None) => Err(Problem::not_found(
                 "Page not found",
                 "Start from the catalog.",
             )),
         }
+    }
+
+    /// Refuses a form whose confirmation would be too long to be sent.
+    fn check_length(&self, form: &Form) -> Result<(), Problem> {
+        let max = self.max_filled_in_bytes();
+        if form.filled_in_bytes() <= max {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "This form is too long",
+            &format!(
+                "A form has at most {} KiB, as browsers encode it; nothing was changed. Select by patterns such as `BRIARWICK-*` and by filters, or do it in parts.",
+                max >> 10
+            ),
+        ))
     }
 
     fn run(&self, context: &Context<'_>, once: Option<&str>) -> Shown {
@@ -341,17 +221,14 @@ impl Act {
         };
         let act = || {
             let outcome = (self.run)(context);
+            if matches!(&outcome, Outcome::Act(page) if page.is_repeated()) {
+                return (Err(done_already()), false);
+            }
             let is_done = matches!(&outcome, Outcome::Act(page) if page.is_done());
             (self.render(outcome, context.viewer), is_done)
         };
         let shown = context.browser.confirmed.once(once, act);
-        shown.unwrap_or_else(|| {
-            Err(Problem::new(
-                StatusCode::CONFLICT,
-                "This was done already",
-                "The confirmation was sent a second time; nothing was changed by that.",
-            ))
-        })
+        shown.unwrap_or_else(|| Err(done_already()))
     }
 
     /// Returns the plan again, if it isn't the one that is confirmed: the catalog changed meanwhile.
@@ -377,9 +254,14 @@ impl Act {
     }
 }
 
-fn sign_out(context: &Context<'_>, sessions: Sessions) -> Outcome {
-    let sign_in = &context.browser.sign_in;
-    Outcome::Page(sign_in.end(context.request, context.viewer, sessions))
+/// Returns the problem of a confirmation that was sent before.
+fn done_already() -> Problem {
+    let problem = Problem::new(
+        StatusCode::CONFLICT,
+        "This was done already",
+        "The confirmation was sent a second time; nothing was changed by that. The audit log says what was done, when and by whom.",
+    );
+    problem.leading_to("/audit", "The audit log")
 }
 
 /// The store that acts write to: a handle of its own, so that what follows the store never waits for an act.

@@ -51,7 +51,7 @@ fn lines(changed: &Changed, intent: Intent) -> Vec<String> {
             ));
         }
     }
-    lines.extend(changed.made.as_ref().map(made_text));
+    lines.extend(changed.made.iter().map(made_text));
     let ends = match intent {
         Intent::Apply => "has ended",
         Intent::DryRun => "ends",
@@ -69,11 +69,11 @@ fn lines(changed: &Changed, intent: Intent) -> Vec<String> {
             one.stored.number
         ));
     }
-    if changed.made.is_some() {
+    if !changed.made.is_empty() {
         lines.push(format!("It selects {} now.", products(changed.selected)));
     }
     let counts = changed.seen_counts();
-    let begins_later = (changed.made.as_ref()).is_some_and(|made| !made.is_active());
+    let begins_later = changed.made.iter().any(|made| !made.is_active());
     let is_planned = intent == Intent::DryRun || !changed.exceeded.is_empty();
     lines.push(match &changed.revision {
         Some(revision) => format!("Revision {} is live: {counts}.", revision.number),
@@ -133,7 +133,7 @@ pub(super) fn told(changed: &Changed, intent: Intent) -> Told {
             products(emptied)
         )),
     }
-    if changed.selected == 0 && changed.missing.is_empty() && changed.made.is_some() {
+    if changed.selected == 0 && changed.missing.is_empty() && !changed.made.is_empty() {
         told.warnings
             .push("No live product matches now.".to_owned());
     }

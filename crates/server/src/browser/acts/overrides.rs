@@ -7,9 +7,10 @@ use vitrine_ingest::overrides::disabling::disabling;
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, crossed_amounts};
 use vitrine_model::product::State;
 
+use super::form::Form;
 use super::override_change::told;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told};
-use super::{Context, Outcome, selection};
+use super::{Context, Outcome, again, selection};
 use crate::browser::times::minute;
 use crate::times::instant::parse_instant;
 
@@ -101,14 +102,7 @@ impl Make {
                     "Otherwise also those that match later.",
                 ),
             ),
-            field(
-                FieldKind::Line,
-                "allow",
-                (
-                    "Raised limits of the guard",
-                    "Such as retire=30%, if the guard refuses it otherwise.",
-                ),
-            ),
+            allow_field(context),
             Field::note(context),
         ]);
         ActPage::new(self.title, self.lead, fields)
@@ -133,7 +127,7 @@ impl Make {
             (false, _) => page.refused(told),
             (true, Intent::DryRun) => page.planned(told),
             (true, Intent::Apply) => page.done(Told {
-                next: changed.made.as_ref().map(|made| NextForm {
+                next: changed.made.first().map(|made| NextForm {
                     path: "/acts/end-override",
                     label: "Undo: end the override",
                     fields: vec![("number", made.number.to_string())],
@@ -160,24 +154,38 @@ impl Make {
             Kind::Hide => vec![Assignment::Hidden],
             Kind::Set => values(&form.lines("value"))?,
         };
-        let allowances = form.words("allow").into_iter().map(str::parse);
-        let allowances: Result<Vec<Allowance>, String> = allowances.collect();
         Ok(Request {
             definition: Definition {
                 kind: self.kind,
                 selection: selection::read(form)?,
                 frozen: None,
                 values,
-                allowances: allowances
-                    .map_err(|why| format!("Raised limits of the guard: {why}."))?,
+                allowances: allowances(form)?,
             },
             is_frozen: form.has("frozen"),
             from: time("from").map_err(|why| format!("Begins: {why}."))?,
             until: time("until").map_err(|why| format!("Ends: {why}."))?,
             by: context.viewer.name.to_string(),
             note: context.note(),
+            confirmation: context.confirmation.cloned(),
         })
     }
+}
+
+/// Returns the field of the guard's limits.
+pub(super) fn allow_field(context: &Context<'_>) -> Field {
+    let words = (
+        "Raised limits of the guard",
+        "Such as retire=30%, if the guard refuses it otherwise.",
+    );
+    Field::new(context, FieldKind::Line, "allow", words)
+}
+
+/// Reads the guard's limits.
+pub(super) fn allowances(form: &Form) -> Result<Vec<Allowance>, String> {
+    let allowances = form.words("allow").into_iter().map(str::parse);
+    let allowances: Result<_, String> = allowances.collect();
+    allowances.map_err(|why| format!("Raised limits of the guard: {why}."))
 }
 
 /// Reads values, one a line.
@@ -241,16 +249,26 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
     }
 }
 
-fn end_page(context: &Context<'_>) -> ActPage {
+/// Returns the field of numbers of overrides.
+pub(super) fn numbers_field(context: &Context<'_>) -> Field {
     let words = ("Numbers of overrides", "With spaces or commas in between.");
-    let fields = vec![
-        Field::new(context, FieldKind::Line, "number", words),
-        Field::note(context),
-    ];
+    Field::new(context, FieldKind::Line, "number", words)
+}
+
+/// Reads the numbers of overrides.
+pub(super) fn numbers(context: &Context<'_>) -> Result<Vec<u64>, String> {
+    let numbers = context.form.words("number").into_iter().map(str::parse);
+    match numbers.collect::<Result<Vec<u64>, _>>() {
+        Ok(numbers) if !numbers.is_empty() => Ok(numbers),
+        _ => Err("Name the overrides by their numbers, such as `7`.".to_owned()),
+    }
+}
+
+fn end_page(context: &Context<'_>) -> ActPage {
     ActPage::new(
         "End overrides",
         "Products are again as loads brought them, under the overrides that are left.",
-        fields,
+        vec![numbers_field(context), Field::note(context)],
     )
 }
 
@@ -260,15 +278,11 @@ pub(super) fn show_end(context: &Context<'_>) -> Outcome {
 
 pub(super) fn end(context: &Context<'_>) -> Outcome {
     let page = end_page(context);
-    let numbers = context.form.words("number").into_iter().map(str::parse);
-    match numbers.collect::<Result<Vec<u64>, _>>() {
-        Ok(numbers) if !numbers.is_empty() => {
-            end_numbers(context, page, &numbers, "vitrine overrides end").into()
-        }
-        _ => page
-            .with_fault("Name the overrides by their numbers, such as `7`.".to_owned())
-            .into(),
+    match numbers(context) {
+        Ok(numbers) => end_numbers(context, page, &numbers, "vitrine overrides end"),
+        Err(fault) => page.with_fault(fault),
     }
+    .into()
 }
 
 fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &str) -> ActPage {
@@ -279,7 +293,10 @@ fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &
     let note = context.note();
     let by = (context.viewer.name.as_str(), note.as_deref());
     match change::end(context.store, numbers, by, intent) {
-        Ok(changed) if intent == Intent::Apply => page.done(told(&changed, intent)),
+        Ok(changed) if intent == Intent::Apply => page.done(Told {
+            next: again::undo(&changed.ended, context.now),
+            ..told(&changed, intent)
+        }),
         Ok(changed) => page.planned(told(&changed, intent)),
         Err(error) => page.failed(&error, command),
     }

@@ -25,9 +25,9 @@ pub(super) fn fields(context: &Context<'_>) -> Vec<Field> {
         ),
         field(FieldKind::Line, "country", ("Countries", "Such as SE, NO.")),
         field(
-            FieldKind::Line,
+            FieldKind::Area,
             "category",
-            ("Categories", "With commas in between."),
+            ("Categories", "One a line: names may have commas."),
         ),
         field(FieldKind::Line, "currency", ("Currencies", "Such as EUR.")),
         field(

@@ -3,11 +3,27 @@
 use anyhow::{anyhow, bail};
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::audit::AuditAction;
-use vitrine_store::webhooks::{Endpoint, EndpointChange};
+use vitrine_store::record::{Availability, PublishedRevision};
+use vitrine_store::webhooks::{Endpoint, EndpointChange, EventFormat};
 
-use super::page::{ActPage, Field, FieldKind, NextForm, Told};
+use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
-use crate::webhooks::{acknowledged_revision, position_of_revision};
+use crate::webhooks::{acknowledged_revision, has_changes_since, position_of_revision};
+
+/// A change of an endpoint, and a warning of an effect that the operator may not have meant.
+struct Decided {
+    change: EndpointChange,
+    warning: Option<String>,
+}
+
+impl From<EndpointChange> for Decided {
+    fn from(change: EndpointChange) -> Self {
+        Self {
+            change,
+            warning: None,
+        }
+    }
+}
 
 /// An act on an endpoint.
 #[derive(Clone, Copy)]
@@ -73,7 +89,7 @@ pub(super) fn test(context: &Context<'_>) -> Outcome {
         let mut random = [0; 8];
         getrandom::fill(&mut random)?;
         let event = format!("msg_test_{}", Hexadecimal(&random));
-        Ok(EndpointChange::Test(event))
+        Ok(EndpointChange::Test(event).into())
     })
 }
 
@@ -83,7 +99,7 @@ pub(super) fn show_pause(context: &Context<'_>) -> Outcome {
 
 pub(super) fn pause(context: &Context<'_>) -> Outcome {
     PAUSE.run(context, |_| {
-        Ok(EndpointChange::Pause("paused by an operator".to_owned()))
+        Ok(EndpointChange::Pause("paused by an operator".to_owned()).into())
     })
 }
 
@@ -92,7 +108,7 @@ pub(super) fn show_enable(context: &Context<'_>) -> Outcome {
 }
 
 pub(super) fn enable(context: &Context<'_>) -> Outcome {
-    ENABLE.run(context, |_| Ok(EndpointChange::Enable))
+    ENABLE.run(context, |_| Ok(EndpointChange::Enable.into()))
 }
 
 fn replay_page(context: &Context<'_>) -> ActPage {
@@ -120,8 +136,41 @@ pub(super) fn replay(context: &Context<'_>) -> Outcome {
             );
         }
         let position = position_of_revision(context.store, &endpoint.key, &revision.revision)?;
-        Ok(EndpointChange::Replay(position))
+        Ok(Decided {
+            warning: everything(context, endpoint, (&revision, &position)),
+            change: EndpointChange::Replay(position),
+        })
     })
+}
+
+/// Returns a warning if the changes since a revision aren't known any more: then the endpoint is told of everything.
+fn everything(
+    context: &Context<'_>,
+    endpoint: &Endpoint,
+    (revision, position): (&PublishedRevision, &str),
+) -> Option<String> {
+    let number = revision.revision.number;
+    let is_pruned = revision.availability == Availability::Pruned;
+    let live = &context.browser.app.live;
+    let is_known = match endpoint.format {
+        // Its deliverers read the store.
+        EventFormat::ProductUpdate => !is_pruned,
+        EventFormat::CatalogChanged => live
+            .feed()
+            .is_none_or(|feed| has_changes_since(&feed, &live.keys(), endpoint, position)),
+    };
+    match (is_known, is_pruned) {
+        (false, true) => Some(format!(
+            "Revision {number} was pruned, and the changes since then aren’t known any more: the endpoint will be told of everything that it sees, as if it began anew."
+        )),
+        (false, false) => Some(format!(
+            "The changes since revision {number} aren’t known here any more: the endpoint will be told of everything that it sees, as if it began anew."
+        )),
+        (true, true) => Some(format!(
+            "Revision {number} was pruned: a deliverer that was started after that tells the endpoint of everything that it sees, as if it began anew."
+        )),
+        (true, false) => None,
+    }
 }
 
 impl OnEndpoint {
@@ -140,18 +189,18 @@ impl OnEndpoint {
     fn run(
         self,
         context: &Context<'_>,
-        change: impl FnOnce(&Endpoint) -> anyhow::Result<EndpointChange>,
+        decide: impl FnOnce(&Endpoint) -> anyhow::Result<Decided>,
     ) -> Outcome {
-        self.run_on(context, self.page(context), change)
+        self.run_on(context, self.page(context), decide)
     }
 
     fn run_on(
         self,
         context: &Context<'_>,
         page: ActPage,
-        change: impl FnOnce(&Endpoint) -> anyhow::Result<EndpointChange>,
+        decide: impl FnOnce(&Endpoint) -> anyhow::Result<Decided>,
     ) -> Outcome {
-        match self.perform(context, change) {
+        match self.perform(context, decide) {
             Ok(told) if context.form.is_confirmed() => page.done(told),
             Ok(told) => page.planned(told),
             Err(error) => page.failed(&error, self.command),
@@ -162,12 +211,12 @@ impl OnEndpoint {
     fn perform(
         self,
         context: &Context<'_>,
-        change: impl FnOnce(&Endpoint) -> anyhow::Result<EndpointChange>,
+        decide: impl FnOnce(&Endpoint) -> anyhow::Result<Decided>,
     ) -> anyhow::Result<Told> {
         let id = context.form.text("endpoint");
         let missing = || anyhow!("there is no such endpoint; the page of webhooks lists all");
         let endpoint = context.store.endpoint(id)?.ok_or_else(missing)?;
-        let change = change(&endpoint)?;
+        let Decided { change, warning } = decide(&endpoint)?;
         let (will, did) = self.words;
         let Endpoint { id, url, .. } = &endpoint;
         let words = match context.form.is_confirmed() {
@@ -181,6 +230,8 @@ impl OnEndpoint {
         };
         Ok(Told {
             lines: vec![format!("{words} {id}, {url}")],
+            plan: Some(plan_digest(&format!("{warning:?}"))),
+            warnings: warning.into_iter().collect(),
             next: self
                 .undo
                 .filter(|_| context.form.is_confirmed())

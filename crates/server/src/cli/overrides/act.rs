@@ -228,6 +228,7 @@ impl MakeArgs {
             until,
             by: operator(),
             note: self.change.note.clone(),
+            confirmation: None,
         };
         (self.change).perform(|intent| change::make(&*store, request.clone(), intent))
     }

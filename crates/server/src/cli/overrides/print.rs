@@ -54,7 +54,7 @@ fn changed_json(changed: &Changed, intent: Intent) -> Value {
     let ended = ended.chain(changed.ended_unreadable.iter().map(unreadable_json));
     json!({
         "applied": is_applied,
-        "made": changed.made.as_ref().map(override_json),
+        "made": changed.made.first().map(override_json),
         "ended": ended.collect::<Vec<_>>(),
         "selected": changed.selected,
         "missing": changed.missing,
@@ -95,7 +95,7 @@ pub(super) fn write_changed(
     write_warnings(out, changed)?;
     changed.plan.write_text(out, listing)?;
     let is_applied = intent == Intent::Apply && changed.exceeded.is_empty();
-    if let Some(one) = &changed.made {
+    for one in &changed.made {
         write_made(out, one, is_applied)?;
     }
     for one in &changed.ended {
@@ -145,12 +145,12 @@ fn write_outcome(
 ) -> fmt::Result {
     let (counts, selected) = (changed.seen_counts(), changed.selected);
     let is_unchanged = changed.plan.counts().is_unchanged();
-    let begins_later = (changed.made.as_ref()).is_some_and(|made| !made.is_active());
+    let begins_later = changed.made.iter().any(|made| !made.is_active());
     if let Some(revision) = &changed.revision {
         return writeln!(out, "revision {}: {counts}", revision.number);
     }
     match (is_applied, intent) {
-        (true, _) if changed.made.is_some() => writeln!(
+        (true, _) if !changed.made.is_empty() => writeln!(
             out,
             "clients see no change now; products selected: {selected}"
         ),
@@ -167,7 +167,7 @@ fn write_outcome(
             out,
             "nothing was changed; if it began now, this would be: {counts}"
         ),
-        (false, Intent::DryRun) if is_unchanged && changed.made.is_some() => writeln!(
+        (false, Intent::DryRun) if is_unchanged && !changed.made.is_empty() => writeln!(
             out,
             "nothing was changed; clients would see no change now; products selected: {selected}"
         ),
@@ -182,7 +182,10 @@ fn write_outcome(
 
 /// Writes what an operator may not have meant.
 fn write_warnings(out: &mut String, changed: &Changed) -> fmt::Result {
-    let holds_later = (changed.made.as_ref()).is_some_and(|one| one.definition.frozen.is_none());
+    let holds_later = changed
+        .made
+        .iter()
+        .any(|one| one.definition.frozen.is_none());
     for code in &changed.missing {
         let later = match holds_later {
             true => "; the override holds if a load brings it",
@@ -224,7 +227,7 @@ fn write_warnings(out: &mut String, changed: &Changed) -> fmt::Result {
             "warning: no amount is left of {emptied} of these products, so they can't be ordered"
         )?;
     }
-    if changed.selected == 0 && changed.missing.is_empty() && changed.made.is_some() {
+    if changed.selected == 0 && changed.missing.is_empty() && !changed.made.is_empty() {
         writeln!(
             out,
             "warning: no live product matches now; the override holds for those that match later"

@@ -161,6 +161,7 @@ impl World {
             until,
             by: "model".to_owned(),
             note: None,
+            confirmation: None,
         };
         let planned = make(&*self.store, request.clone(), Intent::DryRun);
         let changed = match make(&*self.store, request, Intent::Apply) {
@@ -181,7 +182,7 @@ impl World {
         if changed.instants.is_empty() {
             assert_eq!(planned.plan, changed.plan);
         }
-        let made = changed.made.unwrap();
+        let made = changed.made.first().unwrap();
         let mut one = Model {
             number: made.number,
             selection,

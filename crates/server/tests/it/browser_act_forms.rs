@@ -1,0 +1,126 @@
+//! Forms of acts in the console: what fits into them, and how they are changed.
+
+use crate::browser_acts::{catalog, console};
+use crate::harness::console::{Console, hidden};
+use crate::harness::{Store, text};
+
+/// Maximum length of what is filled in, as docs/operations/browser.md says.
+const MAX_BYTES: usize = 256 << 10;
+
+/// Returns codes and patterns, one a line as browsers send them, and a note beside which the form has so many bytes.
+fn codes_and_note(bytes: usize) -> (String, String) {
+    let used = "&code=&note=".len();
+    let line = "%0D%0ACODE-00000%3F".len();
+    let lines = (bytes - used - "A-1".len() - 1) / line;
+    let codes = (0..lines).map(|number| format!("CODE-{number:05}?"));
+    let codes: Vec<String> = ["A-1".to_owned()].into_iter().chain(codes).collect();
+    let rest = bytes - used - "A-1".len() - lines * line;
+    (codes.join("\r\n"), "n".repeat(rest))
+}
+
+#[test]
+fn longest_form_can_be_confirmed_and_changed() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let (codes, note) = codes_and_note(MAX_BYTES);
+    let fields = [("code", codes.as_str()), ("note", note.as_str())];
+    let plan = console.post_form("/acts/disable", &editor, &fields);
+    let shown = text(&plan.body);
+    assert_eq!(plan.status, 200, "{}", &shown[..200]);
+    // The page posts what it was given, whichever of its buttons is pressed.
+    let carried = hidden(&shown, "code").expect("codes");
+    assert_eq!(carried, codes);
+    assert!(!shown.contains("method=\"get\" action=\"/acts/disable\""));
+    let change = [&fields[..], &[("change", "yes")]].concat();
+    let form = console.post_form("/acts/disable", &editor, &change);
+    let form_shown = text(&form.body);
+    assert_eq!(form.status, 200);
+    assert!(form_shown.contains("CODE-00000?") && form_shown.contains("</textarea>"));
+    assert!(form_shown.contains("Show what it will do"));
+    let [once, plan] = ["once", "plan"].map(|name| hidden(&shown, name).expect("a field"));
+    let confirmed = [("confirm", "yes"), ("once", &*once), ("plan", &*plan)];
+    let confirmed = [&fields[..], &confirmed].concat();
+    let done = console.post_form("/acts/disable", &editor, &confirmed);
+    assert_eq!(done.status, 200);
+    assert!(text(&done.body).contains("Undo: end the override"));
+}
+
+#[test]
+fn form_too_long_to_be_confirmed_is_refused_at_once() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let (codes, note) = codes_and_note(MAX_BYTES + 1);
+    let fields = [("code", codes.as_str()), ("note", note.as_str())];
+    let refused = console.post_form("/acts/disable", &editor, &fields);
+    let shown = text(&refused.body);
+    assert_eq!(refused.status, 413, "{shown}");
+    assert!(shown.contains("This form is too long"), "{shown}");
+    // Browsers would encode the commas.
+    let raw = format!(
+        "form_token={}&code=A-1{}",
+        editor.token(),
+        ",B".repeat(80_000)
+    );
+    let refused = console.post("/acts/disable", &editor.cookie(), &raw);
+    assert_eq!(refused.status, 413);
+    // So would be the rules of an assortment.
+    let rules = format!("\"{}\"", "a".repeat((2 << 20) - 20));
+    let fields = [("name", "long"), ("rules", rules.as_str())];
+    let refused = console.post_form("/acts/set-assortment", &editor, &fields);
+    assert_eq!(refused.status, 413);
+}
+
+#[test]
+fn forms_are_changed_by_those_who_may_only() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let viewer = console.sign_in("viewer");
+    let change = [("code", "A-1"), ("change", "yes")];
+    assert_eq!(
+        console.post_form("/acts/hide", &viewer, &change).status,
+        403
+    );
+    let forged = console.post("/acts/hide", &editor.cookie(), "code=A-1&change=yes");
+    assert_eq!(forged.status, 403);
+    // A change is never a confirmation.
+    let both = [&change[..], &[("confirm", "yes")]].concat();
+    let form = console.post_form("/acts/hide", &editor, &both);
+    assert!(text(&form.body).contains("Show what it will do"));
+    assert_eq!(
+        console.store.json(&["overrides", "list", "--json"]),
+        serde_json::json!([])
+    );
+}
+
+#[test]
+fn categories_with_commas_are_selected() {
+    let mut products = catalog();
+    products[0]["categories"] = serde_json::json!(["food, drink & more", "cards"]);
+    let console = Console::open(Store::of(&products), &[]);
+    console.add("editor", "editor");
+    let editor = console.sign_in("editor");
+    let query = "category=food%2C+drink+%26+more";
+    let page = text(
+        &console
+            .get(&format!("/catalog?{query}"), &editor.cookie())
+            .body,
+    );
+    assert!(page.contains("A-1") && !page.contains("B-1"), "{page}");
+    let form = text(
+        &console
+            .get(&format!("/acts/disable?{query}"), &editor.cookie())
+            .body,
+    );
+    assert!(form.contains("food, drink &#38; more</textarea>"), "{form}");
+    let fields = [("category", "food, drink & more\r\nnone of these")];
+    let plan = text(&console.post_form("/acts/disable", &editor, &fields).body);
+    assert!(plan.contains("It selects 1 product now."), "{plan}");
+    let [once, plan] = ["once", "plan"].map(|name| hidden(&plan, name).expect("a field"));
+    let confirmed = [("confirm", "yes"), ("once", &*once), ("plan", &*plan)];
+    let confirmed = [&fields[..], &confirmed].concat();
+    let done = console.post_form("/acts/disable", &editor, &confirmed);
+    assert_eq!(done.status, 200, "{}", text(&done.body));
+    for (code, state) in [("A-1", "TEMPORARILY_DISABLED"), ("B-1", "LIVE")] {
+        assert_eq!(console.store.json(&["show", code])["state"], state);
+    }
+}
