@@ -11,7 +11,9 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{BlockBuilder, Entry, FacetNumbers, NewProduct, Snapshot, TextTable};
+use vitrine_model::snapshot::{
+    BlockBuilder, Entry, FacetNumbers, NewProduct, RebuildThreads, Snapshot, TextTable,
+};
 
 /// A small catalog and a large one.
 const SIZES: [u32; 2] = [5_000, 100_000];
@@ -257,6 +259,7 @@ fn change_100(bencher: Bencher<'_, '_>, products: u32) {
                 categories,
                 changes,
                 TextTable::default(),
+                RebuildThreads::NONE,
                 || (),
             )
             .expect("products that fit")

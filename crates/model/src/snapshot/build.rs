@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
-use memmap2::MmapMut;
+use memmap2::MmapOptions;
 
 use super::bit_set::BitSet256;
 use super::block::{Block, Malformed};
@@ -46,6 +46,17 @@ pub struct BlockBuilder {
     codes: Vec<u8>,
     last_code: Range<usize>,
     facets: BTreeMap<Facet, BitSet256>,
+    paging: Paging,
+}
+
+/// Handing out of a block's memory by the system.
+#[derive(Debug, Clone, Copy, Default)]
+enum Paging {
+    /// Page by page, with the first write to each.
+    #[default]
+    OnWrite,
+    /// All pages at once.
+    AtOnce,
 }
 
 /// Error of a product that doesn't fit into the block.
@@ -56,6 +67,16 @@ pub struct PushError {
 }
 
 impl BlockBuilder {
+    /// Returns a builder of many blocks. The system hands out all memory of a block at once, in two thirds of the time, but
+    /// requests that wait for the core meanwhile wait longer (docs/decisions/0013-attempts-at-speed.md).
+    #[must_use]
+    pub fn of_many() -> Self {
+        Self {
+            paging: Paging::AtOnce,
+            ..Self::default()
+        }
+    }
+
     /// Returns the number of appended products.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -180,6 +201,7 @@ impl BlockBuilder {
             codes,
             last_code,
             facets,
+            paging,
         } = self;
         let mut directory = Vec::with_capacity(4096);
         for number in [ends.len(), facets.len(), codes.len(), more_digits.len()] {
@@ -206,7 +228,10 @@ impl BlockBuilder {
             members.encode(&mut directory);
         }
         // Copied, so that neither has spare capacity.
-        let block = Block::from_bytes(Bytes::copy_from_slice(&directory), map_or_copy(arena));
+        let block = Block::from_bytes(
+            Bytes::copy_from_slice(&directory),
+            map_or_copy(arena, *paging),
+        );
         arena.clear();
         ends.clear();
         content.clear();
@@ -226,12 +251,20 @@ const MIN_MAPPED_BYTES: usize = 64 << 10;
 
 /// Copies an arena; a large one into a memory mapping, which is returned to the system with the last snapshot that shares
 /// the block. The allocator couldn't return such memory because of fragmentation, which would grow with each snapshot.
-fn map_or_copy(arena: &[u8]) -> Bytes {
-    if arena.len() >= MIN_MAPPED_BYTES
-        && let Ok(mut memory) = MmapMut::map_anon(arena.len())
-    {
-        memory.copy_from_slice(arena);
-        return Bytes::from_owner(memory);
+fn map_or_copy(arena: &[u8], paging: Paging) -> Bytes {
+    if arena.len() < MIN_MAPPED_BYTES {
+        return Bytes::copy_from_slice(arena);
     }
-    Bytes::copy_from_slice(arena)
+    let mut options = MmapOptions::new();
+    options.len(arena.len());
+    if let Paging::AtOnce = paging {
+        options.populate();
+    }
+    match options.map_anon() {
+        Ok(mut memory) => {
+            memory.copy_from_slice(arena);
+            Bytes::from_owner(memory)
+        }
+        Err(_) => Bytes::copy_from_slice(arena),
+    }
 }

@@ -1,15 +1,15 @@
 //! Applying a revision to a snapshot: blocks with changes are rebuilt, all others are shared.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::block::Block;
-use super::build::{BlockBuilder, Entry};
 use super::facet::{Facet, FacetNumbers};
 use super::placed_discount::PlacedDiscount;
+use super::rebuild::{Piece, RebuildThreads, count, rebuild};
 use super::{Malformed, Snapshot, TextTable};
 use crate::code::ProductCode;
 use crate::revision::Revision;
@@ -30,17 +30,28 @@ pub struct NewProduct {
     pub facets: Vec<Facet>,
 }
 
-/// Neighbouring products of a block that is being rebuilt.
-enum Piece<'c> {
-    Kept(&'c Block, Range<usize>),
-    New(&'c ProductCode, &'c NewProduct),
+/// Step from the blocks of one snapshot to those of the next one.
+enum Step<'c> {
+    /// Shares a block.
+    Keep(&'c Block),
+    /// Builds blocks.
+    Build(Vec<Piece<'c>>),
+}
+
+impl<'c> Step<'c> {
+    fn pieces(&self) -> Option<&[Piece<'c>]> {
+        match self {
+            Self::Keep(_) => None,
+            Self::Build(pieces) => Some(pieces),
+        }
+    }
 }
 
 impl Snapshot {
     /// Returns the snapshot after `changes`: products by code, `None` for removed ones.
     ///
     /// `facets` must extend this snapshot's. `between` is called after each rebuilt block, so that the caller can
-    /// yield.
+    /// yield; each thread has a clone of its own.
     ///
     /// # Errors
     ///
@@ -51,19 +62,31 @@ impl Snapshot {
         facets: Arc<FacetNumbers>,
         changes: &BTreeMap<ProductCode, Option<NewProduct>>,
         texts: TextTable,
-        between: impl FnMut(),
+        threads: RebuildThreads,
+        between: impl FnMut() + Clone + Send,
     ) -> Result<Self, Malformed> {
-        let mut made = BlockWriter {
-            blocks: Vec::with_capacity(self.blocks.len() + 1),
-            between,
-        };
+        let steps = self.steps(changes)?;
+        let groups: Vec<&[Piece<'_>]> = steps.iter().filter_map(Step::pieces).collect();
+        let mut built = rebuild(&groups, threads, between)?.into_iter();
+        let mut blocks = Vec::with_capacity(self.blocks.len() + 1);
+        for step in &steps {
+            match step {
+                Step::Keep(block) => blocks.push((*block).clone()),
+                Step::Build(_) => blocks.extend(built.next().into_iter().flatten()),
+            }
+        }
+        Self::new(revision, facets, blocks, texts)
+    }
+
+    /// Plans the blocks of the snapshot after `changes`: nothing is copied.
+    fn steps<'c>(
+        &'c self,
+        changes: &'c BTreeMap<ProductCode, Option<NewProduct>>,
+    ) -> Result<Vec<Step<'c>>, Malformed> {
+        let mut steps = Vec::with_capacity(self.blocks.len() + 1);
         let mut pieces = Vec::new();
-        let mut changes_left = changes;
-        let none = BTreeMap::new();
         if self.blocks.is_empty() {
             add_changed(changes.iter(), &mut pieces);
-            made.build(&mut pieces)?;
-            changes_left = &none;
         }
         let mut start: Bound<ProductCode> = Bound::Unbounded;
         for (index, block) in self.blocks.iter().enumerate() {
@@ -72,22 +95,24 @@ impl Snapshot {
                 Some(Err(_)) => return Err(Malformed),
                 None => Bound::Unbounded,
             };
-            let mut changed = changes_left.range((start, end.clone())).peekable();
+            let mut changed = changes.range((start, end.clone())).peekable();
             start = match end {
                 Bound::Excluded(code) => Bound::Included(code),
                 other => other,
             };
             if changed.peek().is_none() && pieces.is_empty() {
-                made.blocks.push(block.clone());
+                steps.push(Step::Keep(block));
                 continue;
             }
             merge(block, changed, &mut pieces);
             if count(&pieces) >= MIN_BLOCK_PRODUCTS {
-                made.build(&mut pieces)?;
+                steps.push(Step::Build(std::mem::take(&mut pieces)));
             }
         }
-        made.build(&mut pieces)?;
-        Self::new(revision, facets, made.blocks, texts)
+        if !pieces.is_empty() {
+            steps.push(Step::Build(pieces));
+        }
+        Ok(steps)
     }
 
     /// Copies the product with this code, for a snapshot whose facets are numbered by `numbers`.
@@ -154,67 +179,4 @@ fn add_changed<'c>(
     pieces: &mut Vec<Piece<'c>>,
 ) {
     pieces.extend(changed.filter_map(|(code, product)| Some(Piece::New(code, product.as_ref()?))));
-}
-
-fn count(pieces: &[Piece<'_>]) -> usize {
-    let count = |piece: &Piece<'_>| match piece {
-        Piece::Kept(_, slots) => slots.len(),
-        Piece::New(..) => 1,
-    };
-    pieces.iter().map(count).sum()
-}
-
-/// Blocks of the new snapshot, in order.
-struct BlockWriter<F> {
-    blocks: Vec<Block>,
-    between: F,
-}
-
-impl<F: FnMut()> BlockWriter<F> {
-    /// Builds blocks of about the same size from all pieces.
-    fn build(&mut self, pieces: &mut Vec<Piece<'_>>) -> Result<(), Malformed> {
-        let count = count(pieces);
-        let most = count.div_ceil(count.div_ceil(Block::CAPACITY).max(1));
-        let mut builder = BlockBuilder::default();
-        for piece in pieces.drain(..) {
-            match piece {
-                Piece::Kept(block, mut slots) => {
-                    while !slots.is_empty() {
-                        let end = slots.end.min(slots.start + most - builder.len());
-                        builder
-                            .push_from(block, slots.start..end)
-                            .map_err(|_| Malformed)?;
-                        slots.start = end;
-                        self.finish_full(&mut builder, most)?;
-                    }
-                }
-                Piece::New(code, product) => {
-                    let NewProduct {
-                        bytes,
-                        content,
-                        discount,
-                        facets,
-                    } = product;
-                    let entry = Entry {
-                        code,
-                        bytes,
-                        content: *content,
-                        discount: *discount,
-                        facets,
-                    };
-                    builder.push(&entry).map_err(|_| Malformed)?;
-                    self.finish_full(&mut builder, most)?;
-                }
-            }
-        }
-        self.finish_full(&mut builder, 1)
-    }
-
-    fn finish_full(&mut self, builder: &mut BlockBuilder, most: usize) -> Result<(), Malformed> {
-        if builder.len() >= most || builder.is_full() {
-            self.blocks.push(builder.finish()?);
-            (self.between)();
-        }
-        Ok(())
-    }
 }

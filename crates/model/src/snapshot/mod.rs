@@ -6,7 +6,7 @@
 //!
 //! - `block`: up to 256 products; `bit_set`: a set of slots in a block
 //! - `facet`: the attributes of products that filters select by; `groups`: facets of which a match has at least one each
-//! - `build`: building blocks; `change`: applying a revision
+//! - `build`: building blocks; `change`: applying a revision, with `rebuild`: building the blocks with changes
 //! - `scan`: finding a page; `page`: its products
 //! - `placed_discount`: a product's discount, which a response may show in another form than the rendered one
 //! - `texts`: the served Markdown; `damage`: corrupt products and texts of the store
@@ -20,6 +20,7 @@ mod facet;
 mod groups;
 mod page;
 mod placed_discount;
+mod rebuild;
 mod scan;
 mod texts;
 
@@ -39,6 +40,7 @@ pub use facet::{Facet, FacetKind, FacetNumbers};
 pub(crate) use groups::Groups;
 pub use page::{Page, Run, Slice};
 pub use placed_discount::PlacedDiscount;
+pub use rebuild::RebuildThreads;
 pub use scan::Matcher;
 pub use texts::{ServedText, TextTable, TextTableBuilder};
 

@@ -12,8 +12,8 @@ use vitrine_model::geo::Country;
 use vitrine_model::query::{Limit, ListQuery};
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{
-    Block, BlockBuilder, Entry, FacetKind, FacetNumbers, NewProduct, PlacedDiscount, ServedText,
-    Snapshot, TextTable, TextTableBuilder,
+    Block, BlockBuilder, Entry, FacetKind, FacetNumbers, NewProduct, PlacedDiscount,
+    RebuildThreads, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 
 use crate::naive::{block_sizes, catalog, code, made, rendered, snapshot, snapshot_of};
@@ -89,6 +89,7 @@ fn products_without_content_resources_have_no_range() {
             Arc::default(),
             &BTreeMap::from([(code.clone(), Some(product))]),
             TextTable::default(),
+            RebuildThreads::NONE,
             || (),
         )
         .expect("a product that fits");

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_model::revision::Revision;
-use vitrine_model::snapshot::{Block, NewProduct, Snapshot, TextTable};
+use vitrine_model::snapshot::{Block, NewProduct, RebuildThreads, Snapshot, TextTable};
 
 use crate::naive::{
     Catalog, block_sizes, catalog, code, filter, made, matches, rendered, snapshot,
@@ -180,6 +180,7 @@ proptest! {
         after in catalog(),
         sizes in block_sizes(),
         queries in prop::collection::vec(query(), 1..8),
+        max in 1..4_usize,
     ) {
         let old = snapshot(&before, &sizes);
         let mut facets = Arc::clone(old.facet_numbers());
@@ -200,7 +201,8 @@ proptest! {
                 (Some(old), Some(new)) if format!("{old:?}") == format!("{new:?}")))
             .collect();
         let texts = TextTable::default();
-        let changed = old.with_changes(Revision::default(), facets, &changes, texts, || ()).unwrap();
+        let threads = RebuildThreads { max, min_blocks: 1 };
+        let changed = old.with_changes(Revision::default(), facets, &changes, texts, threads, || ()).unwrap();
         let anew = snapshot(&after, &[256]);
         prop_assert_eq!(changed.len(), anew.len());
         prop_assert_eq!(changed.countries().collect::<Vec<_>>(), anew.countries().collect::<Vec<_>>());

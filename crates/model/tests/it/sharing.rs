@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::query::{Cursor, ListQuery};
 use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{
-    Block, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Block, NewProduct, RebuildThreads, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 
 type Catalog = BTreeMap<ProductCode, u32>;
@@ -28,23 +29,47 @@ fn product(code: &ProductCode, edition: u32) -> NewProduct {
     }
 }
 
+/// Returns the snapshot after changes, as one thread and several threads make it.
 fn changed(snapshot: &Snapshot, changes: &BTreeMap<ProductCode, Option<u32>>) -> Snapshot {
+    let several = RebuildThreads {
+        max: 3,
+        min_blocks: 1,
+    };
+    let alone = changed_by(RebuildThreads::NONE, snapshot, changes);
+    let together = changed_by(several, snapshot, changes);
+    let blocks = |snapshot: &Snapshot| {
+        let bytes = |block: &Block| (block.directory().clone(), block.arena().clone());
+        snapshot.blocks().iter().map(bytes).collect::<Vec<_>>()
+    };
+    assert_eq!(blocks(&alone), blocks(&together));
+    together
+}
+
+fn changed_by(
+    threads: RebuildThreads,
+    snapshot: &Snapshot,
+    changes: &BTreeMap<ProductCode, Option<u32>>,
+) -> Snapshot {
     let facets = Arc::clone(snapshot.facet_numbers());
     let changes = changes
         .iter()
         .map(|(code, edition)| (code.clone(), edition.map(|edition| product(code, edition))))
         .collect();
-    let mut times_between = 0;
+    let times_between = AtomicUsize::new(0);
     let next = snapshot
         .with_changes(
             Revision::default(),
             facets,
             &changes,
             TextTable::default(),
-            || times_between += 1,
+            threads,
+            || {
+                times_between.fetch_add(1, Ordering::Relaxed);
+            },
         )
         .expect("products that fit");
     let made = arenas(&next).difference(&arenas(snapshot)).count();
+    let times_between = times_between.into_inner();
     assert_eq!(times_between, made, "after each block that was made");
     next
 }

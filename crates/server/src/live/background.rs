@@ -22,7 +22,7 @@ pub(crate) fn lower_priority() {
 }
 
 /// Budget of time for yielding to requests between steps of long work.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct YieldBudget {
     started: Instant,
     spent: Duration,
@@ -55,6 +55,19 @@ impl YieldBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn threads_inherit_the_low_priority() {
+        use std::thread::spawn;
+        let priority = || rustix::process::getpriority_process(None).unwrap();
+        let low = spawn(move || {
+            lower_priority();
+            (priority(), spawn(priority).join().unwrap())
+        });
+        assert_eq!(low.join().unwrap(), (NICENESS, NICENESS));
+        assert!(priority() < NICENESS, "other threads keep theirs");
+    }
 
     #[test]
     fn yielding_takes_at_most_half_of_the_time() {

@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use vitrine_ingest::view::{TextAddresses, attributes, discount};
-use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
-    Damage, Facet, FacetNumbers, NewProduct, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Damage, FacetNumbers, RebuildThreads, ServedText, Snapshot, TextTable, TextTableBuilder,
 };
 use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use super::background::YieldBudget;
-use super::blocks::{Batch, BlockMakers, BuildError, Places};
+use super::batches::{Batch, BuildError, WorkerPool, thread_count};
+use super::blocks::BlockMaker;
+use super::changed_products::ChangedProducts;
 use crate::metrics::heartbeat::Heartbeat;
 
 /// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
@@ -64,7 +65,8 @@ pub(super) fn build(
     heartbeat: &Heartbeat,
 ) -> Result<(StoreState, Option<Snapshot>), StoreError> {
     heartbeat.beat(BUILD_STEP_LIMIT);
-    let mut makers = BlockMakers::start(addresses)?;
+    let started = WorkerPool::<BlockMaker>::start(addresses);
+    let mut makers = started.map_err(StoreError::Visitor)?;
     let mut numbers = FacetNumbers::default();
     let mut texts = TextTableBuilder::default();
     let mut batch = Batch::default();
@@ -92,7 +94,7 @@ pub(super) fn build(
                 let (facets, places) = (numbers.facets_of(&attributes), (content, discount));
                 batch.push(code, document, places, &facets, taken_down, digest);
                 if batch.is_full() {
-                    makers.make_block(batch.take());
+                    makers.send(batch.take());
                 }
             }
             CatalogItem::Damaged { code } => {
@@ -117,12 +119,12 @@ pub(super) fn build(
     };
     let finish = move || -> Result<Snapshot, BuildError> {
         if !batch.is_empty() {
-            makers.make_block(batch);
+            makers.send(batch);
         }
-        let (numbers, mut made) = (Arc::new(numbers), makers.finish()?);
-        let (blocks, texts) = (made.take_blocks(), texts.finish());
-        damage.products.extend(made.damaged);
-        let texts = with_missing(&texts, made.own_texts, last_good, now, &mut damage);
+        let (numbers, texts) = (Arc::new(numbers), texts.finish());
+        let (blocks, found) = makers.finish_blocks()?;
+        damage.products.extend(found.damaged);
+        let texts = with_missing(&texts, found.own_texts, last_good, now, &mut damage);
         let snapshot = Snapshot::new(revision, numbers, blocks, texts)?;
         Ok(with_last_good(snapshot, last_good, &damage)?.with_damage(damage))
     };
@@ -158,7 +160,8 @@ fn with_last_good(
         return Ok(snapshot);
     }
     let (revision, texts) = (snapshot.revision().clone(), snapshot.texts().clone());
-    Ok(snapshot.with_changes(revision, numbers, &kept, texts, || {})?)
+    let threads = rebuild_threads();
+    Ok(snapshot.with_changes(revision, numbers, &kept, texts, threads, || {})?)
 }
 
 /// Adds missing texts that products name: the last good ones, or marks of damaged ones.
@@ -198,13 +201,12 @@ pub(super) fn apply_changes(
         return Ok(None);
     }
     let (mut yields, mut damage) = (YieldBudget::new(), snapshot.damage().clone());
-    let mut products: BTreeMap<ProductCode, Option<NewProduct>> = BTreeMap::new();
-    let (mut texts, mut own_texts) = (Vec::new(), Vec::new());
+    let (mut products, mut texts) = (ChangedProducts::new(addresses), Vec::new());
     let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let (since, kept_since) = (snapshot.revision(), texts_kept_since(now));
     let (state, revision) = store.read_changes(since, max_products, kept_since, &mut |item| {
         heartbeat.beat(BUILD_STEP_LIMIT);
-        match checked(item) {
+        match item {
             CatalogItem::Product {
                 code,
                 document,
@@ -214,7 +216,7 @@ pub(super) fn apply_changes(
                 countries,
                 categories,
                 taken_down,
-                digest: _,
+                digest,
             } => {
                 let found = attributes(document, is_orderable, countries, categories);
                 let found = found.zip(discount(document, discount_multiplier));
@@ -222,23 +224,16 @@ pub(super) fn apply_changes(
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
-                damage.products.remove(code);
-                let named = TextAddresses::own_texts(document, content.as_ref(), taken_down);
-                own_texts.extend(named);
                 let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
                 let places = (content, discount);
-                let product = new_product(addresses, document, places, taken_down, facets);
-                products.insert(code.parse()?, Some(product));
+                products.push(code, document, places, &facets, taken_down, digest)?;
                 yields.maybe_yield();
             }
             // The snapshot keeps its version.
             CatalogItem::Damaged { code } => {
                 damage.products.insert(code);
             }
-            CatalogItem::Retired { code } => {
-                damage.products.remove(code);
-                products.insert(code.parse()?, None);
-            }
+            CatalogItem::Retired { code } => products.push_retired(code.parse()?),
             CatalogItem::Text {
                 digest,
                 markdown,
@@ -254,48 +249,32 @@ pub(super) fn apply_changes(
     let Some(revision) = revision else {
         return Ok(None);
     };
+    let (products, found) = products.finish().map_err(StoreError::Visitor)?;
+    for code in products.keys() {
+        damage.products.remove(code.as_str());
+    }
+    // The snapshot keeps their versions, too.
+    damage.products.extend(found.damaged);
     let texts = snapshot.texts().with(texts, now);
-    let texts = with_missing(&texts, own_texts, Some(snapshot), now, &mut damage);
-    let between = || {
+    let texts = with_missing(&texts, found.own_texts, Some(snapshot), now, &mut damage);
+    let between = move || {
         heartbeat.beat(BUILD_STEP_LIMIT);
         yields.maybe_yield();
     };
+    let threads = rebuild_threads();
     snapshot
-        .with_changes(revision, numbers, &products, texts, between)
+        .with_changes(revision, numbers, &products, texts, threads, between)
         .map(|snapshot| Some((state, snapshot.with_damage(damage))))
         .map_err(|error| StoreError::Visitor(error.into()))
 }
 
-fn new_product(
-    addresses: &TextAddresses,
-    document: &str,
-    (content, discount): Places,
-    taken_down: &[TextDigest],
-    facets: Vec<Facet>,
-) -> NewProduct {
-    let mut bytes = Vec::new();
-    let content = addresses.publish(document, content, taken_down, &mut bytes);
-    NewProduct {
-        bytes,
-        content: content.map(|content| (content.start, content.end)),
-        discount: Some(discount),
-        facets,
-    }
-}
+/// Minimum number of changed blocks for each thread that rebuilds them, which takes some 30 milliseconds.
+const MIN_BLOCKS_PER_THREAD: usize = 64;
 
-/// Returns the item, or [`CatalogItem::Damaged`] for a product that doesn't match its digest.
-fn checked(item: CatalogItem<'_>) -> CatalogItem<'_> {
-    match item {
-        CatalogItem::Product {
-            code,
-            document,
-            ref content,
-            ref digest,
-            ..
-        } if !digest.matches(code, document, content.as_ref()) => CatalogItem::Damaged {
-            code: code.to_owned(),
-        },
-        item => item,
+fn rebuild_threads() -> RebuildThreads {
+    RebuildThreads {
+        max: thread_count(),
+        min_blocks: MIN_BLOCKS_PER_THREAD,
     }
 }
 

@@ -212,6 +212,54 @@ fn damaged_store_keeps_what_was_last_good() {
 }
 
 #[test]
+fn many_changes_keep_what_was_last_good() {
+    if !are_files("many changes keep what was last good") {
+        return;
+    }
+    let product = |number| gift_card(&format!("P{number:04}"));
+    let mut products: Vec<Value> = (0..5_000).map(product).collect();
+    let store = Store::of(&products);
+    let key = store.key("reader", &[]);
+    let state = store.path("state").display().to_string();
+    let options = ["--state-dir", &state];
+    let before = {
+        let server = serve(&store, &copy(&store), &options).expect("a server");
+        wait_for("the snapshot file", || {
+            let said = server.stderr();
+            said.contains("the snapshot file is written").then_some(())
+        });
+        listed(&server, &key)
+    };
+    // The thread that reads renders the first thousand, others the rest.
+    for product in &mut products[100..1_300] {
+        product["name"] = json!("Changed");
+    }
+    for damaged in [150, 1_250] {
+        products[damaged]["name"] = json!("Unmistakable");
+    }
+    products.truncate(4_990);
+    store.load_products(&products);
+    let copy = copy(&store);
+    overwrite_documents(&copy, "Unmistakable", "Unmistakab\"e");
+    let server = serve(&store, &copy, &options).expect("a server");
+    wait_for("the changes", || {
+        let said = server.stderr();
+        said.contains("\"made_from\":\"changes\"").then_some(())
+    });
+    let found = listed(&server, &key);
+    assert_eq!(found.len(), 4_990);
+    for (number, product) in (0..).zip(found.values()) {
+        let mut expected = before[&format!("P{number:04}")].clone();
+        if (100..1_300).contains(&number) && ![150, 1_250].contains(&number) {
+            expected["name"] = json!("Changed");
+        }
+        assert_eq!(*product, expected);
+    }
+    let said = server.stderr();
+    assert!(said.contains("\"codes\":\"P0150, P1250\""), "{said}");
+}
+
+#[test]
 fn store_with_nothing_but_damage_ends_the_start() {
     if !are_files("store with nothing but damage ends the start") {
         return;

@@ -17,7 +17,7 @@ use crate::document::unpack_into;
 use crate::record::{CatalogItem, ItemVisitor, Moment, OwnText, StoreState, StoredDigest};
 use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
 
-const READING: &str = "reading the catalog";
+pub(super) const READING: &str = "reading the catalog";
 const POLLING: &str = "polling for changes";
 
 /// See [`Store::read_catalog`](crate::Store::read_catalog).
@@ -62,75 +62,12 @@ pub(super) fn state(connection: &Connection) -> Result<StoreState, StoreError> {
     })
 }
 
-/// See [`Store::read_changes`](crate::Store::read_changes).
-pub(super) fn read_changes(
-    connection: &mut Connection,
-    since: &Revision,
-    max_products: u32,
-    texts_kept_since: Timestamp,
-    visit: ItemVisitor<'_>,
-) -> Result<(StoreState, Option<Revision>), StoreError> {
-    let transaction = connection.transaction().map_err(during(READING))?;
-    let state = state(&transaction)?;
-    let Some(revision) = history::revision(&transaction, Moment::Live)? else {
-        return Ok((state, None));
-    };
-    // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so that the
-    // caller would keep them.
-    let sql = "select count(*) from revision known join state on only_row = 1 \
-               where number = ?1 and id = ?2 and number >= coalesce(oldest_readable, 0) \
-                  and not exists (select * from revision later \
-                     where later.number > known.number and later.created_at <= ?3)";
-    let kept_since = texts_kept_since.as_millisecond();
-    let is_known: bool = transaction
-        .query_row(sql, (since.number, &since.id, kept_since), |row| row.get(0))
-        .map_err(during(READING))?;
-    let sql = format!("select count(*) from (select * from ({CHANGED_CODES}) limit ?2)");
-    let changed: u32 = transaction
-        .query_row(&sql, (since.number, u64::from(max_products) + 1), |row| {
-            row.get(0)
-        })
-        .map_err(during(READING))?;
-    if !is_known || changed > max_products {
-        return Ok((state, None));
-    }
-    let taken_down = taken_down(&transaction)?;
-    let mut statement = transaction
-        .prepare(&changed_products())
-        .map_err(during(READING))?;
-    let rows = statement.query([since.number]).map_err(during(READING))?;
-    let mut texts = history::prepare_texts(&transaction)?;
-    visit_products(rows, &mut texts, &taken_down, visit)?;
-    let since = [i64::try_from(since.number).unwrap_or(i64::MAX)];
-    served_texts(&transaction, texts_kept_since, CHANGED_TEXTS, &since, visit)?;
-    Ok((state, Some(revision)))
-}
-
-/// Codes of products that changed or were retired after revision ?1.
-const CHANGED_CODES: &str = "select code from product_version indexed by product_appeared where from_revision > ?1 \
-     union select code from product_version indexed by product_retired where until_revision > ?1";
-
-/// Returns the SQL for the live products of these codes.
-fn changed_products() -> String {
-    format!(
-        "select {PRODUCT_COLUMNS}, t.code from ({CHANGED_CODES}) t \
-         left join product_version v on v.code = t.code and v.until_revision is null \
-         left join product_document d on d.product_version_id = v.id \
-         order by t.code"
-    )
-}
-
 /// Digests of all texts, for [`served_texts`].
 const ALL_TEXTS: &str = "select distinct digest from product_text";
 
-/// Digests of texts named by versions that began or ended after revision ?2.
-const CHANGED_TEXTS: &str = "select digest from product_text where product_version_id in \
-        (select id from product_version indexed by product_appeared where from_revision > ?2 \
-         union select id from product_version indexed by product_retired where until_revision > ?2) group by digest";
-
 /// Returns the SQL for texts that live versions name, or named until some time after ?1. A text is retired when the last
 /// version that names it was. Versions retired before that time aren't read, however long the history is.
-fn texts_of(which: &str) -> String {
+pub(super) fn texts_of(which: &str) -> String {
     format!(
         "select x.digest, x.markdown, max(v.until_revision is null), max(r.created_at) \
          from ({which}) d \
@@ -145,13 +82,13 @@ fn texts_of(which: &str) -> String {
 }
 
 // `cross join` fixes the order of joins, and indexes are named: otherwise SQLite scans all products to find a few.
-const TAKEN_DOWN: &str = "select v.id, t.digest \
+pub(super) const TAKEN_DOWN: &str = "select v.id, t.digest \
      from text x \
      cross join product_text t on t.digest = x.digest \
      cross join product_version v on v.id = t.product_version_id \
      where x.taken_down_at is not null and v.until_revision is null";
 
-fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, StoreError> {
+pub(super) fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, StoreError> {
     let mut statement = transaction.prepare(TAKEN_DOWN).map_err(during(READING))?;
     let mut rows = statement.query([]).map_err(during(READING))?;
     let mut texts = TakenDown::default();
@@ -191,7 +128,7 @@ fn products(
 static OWN_TEXT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"texts/"));
 
 /// Visits products. A row without an id is a retired product, with its code in [`RETIRED_CODE`].
-fn visit_products(
+pub(super) fn visit_products(
     mut rows: Rows<'_>,
     texts: &mut Statement<'_>,
     taken_down: &TakenDown,
@@ -332,7 +269,7 @@ pub(super) fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, Store
         .map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-fn served_texts(
+pub(super) fn served_texts(
     transaction: &Transaction<'_>,
     texts_kept_since: Timestamp,
     which: &str,
@@ -384,27 +321,5 @@ pub(super) mod tests {
             steps.push(row.get::<_, String>(3).unwrap());
         }
         steps.join("\n")
-    }
-
-    #[test]
-    fn reading_changes_scans_no_table_of_products() {
-        for sql in [
-            CHANGED_CODES,
-            TAKEN_DOWN,
-            &changed_products(),
-            &texts_of(CHANGED_TEXTS),
-        ] {
-            let plan = plan(sql);
-            let scanned: Vec<&str> = plan
-                .lines()
-                .filter(|step| step.starts_with("SCAN"))
-                .collect();
-            assert!(
-                scanned
-                    .iter()
-                    .all(|step| matches!(*step, "SCAN t" | "SCAN d")),
-                "{sql}\n{plan}"
-            );
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! acknowledged is durable.
 //!
 //! - `open`: creating, recognising and migrating the file; `pack`: packing what earlier releases stored
-//! - `catalog`: reading the live catalog
+//! - `catalog`: reading the live catalog; `catalog_changes`: what changed in it
 //! - `publish`: writing a revision, with `live_versions`; `record_digests`: records that products were loaded from
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
 //! - `overrides`: overrides, and the bases of products; `prune`: deleting old revisions' data
@@ -19,6 +19,7 @@ mod assortments;
 mod audit;
 mod backup;
 mod catalog;
+mod catalog_changes;
 mod change_history;
 mod check;
 mod failure;
@@ -218,7 +219,7 @@ impl Store for SqliteStore {
         visit: ItemVisitor<'_>,
     ) -> Result<(StoreState, Option<Revision>), StoreError> {
         let connection = &mut self.connect()?;
-        catalog::read_changes(connection, since, max_products, texts_kept_since, visit)
+        catalog_changes::read(connection, since, max_products, texts_kept_since, visit)
     }
 
     fn read_history(

@@ -1,0 +1,240 @@
+//! Batches of products, for threads that render them: one thread reads products and fills batches, others take them.
+
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, available_parallelism};
+
+use vitrine_ingest::view::TextAddresses;
+use vitrine_model::content::TextDigest;
+use vitrine_model::snapshot::{Block, Entry, Facet, PlacedDiscount};
+use vitrine_store::record::StoredDigest;
+
+use crate::panic_point::PanicPoint;
+
+/// Error of building a snapshot, returned through the store's visitor.
+pub(super) type BuildError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Maximum number of threads that build a snapshot.
+const MAX_THREADS: usize = 4;
+
+/// Length of the queue of batches, for each thread.
+const QUEUED_BATCHES: usize = 4;
+
+/// Size from which a batch is full, in bytes, however few products it has.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Products that were read, as many as a block has at most.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Codes and documents, concatenated.
+    text: String,
+    facets: Vec<Facet>,
+    products: Vec<BatchProduct>,
+}
+
+struct BatchProduct {
+    code: Range<usize>,
+    document: Range<usize>,
+    content: Option<Range<usize>>,
+    discount: PlacedDiscount,
+    facets: Range<usize>,
+    taken_down: Vec<TextDigest>,
+    digest: StoredDigest,
+}
+
+/// Range of a product's content resources in its document, and its discount.
+pub(super) type Places = (Option<Range<usize>>, PlacedDiscount);
+
+impl Batch {
+    /// Appends a product: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
+    pub(super) fn push(
+        &mut self,
+        code: &str,
+        document: &str,
+        (content, discount): Places,
+        facets: &[Facet],
+        taken_down: &[TextDigest],
+        digest: StoredDigest,
+    ) {
+        let code_start = self.text.len();
+        self.text.push_str(code);
+        let document_start = self.text.len();
+        self.text.push_str(document);
+        let facets_start = self.facets.len();
+        self.facets.extend_from_slice(facets);
+        self.products.push(BatchProduct {
+            code: code_start..document_start,
+            document: document_start..self.text.len(),
+            content,
+            discount,
+            facets: facets_start..self.facets.len(),
+            taken_down: taken_down.to_vec(),
+            digest,
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.products.is_empty()
+    }
+
+    /// Returns whether the batch must be taken before another product is appended.
+    pub(super) fn is_full(&self) -> bool {
+        self.products.len() == Block::CAPACITY || self.text.len() >= BATCH_BYTES
+    }
+
+    /// Takes the batch, and leaves an empty one with as much capacity.
+    pub(super) fn take(&mut self) -> Self {
+        let next = Self {
+            text: String::with_capacity(self.text.len() + self.text.len() / 8),
+            facets: Vec::with_capacity(self.facets.len()),
+            products: Vec::with_capacity(self.products.len()),
+        };
+        std::mem::replace(self, next)
+    }
+
+    /// Inserts public URLs into the undamaged products, and visits them. `rendered` is reused.
+    pub(super) fn render(
+        self,
+        addresses: &TextAddresses,
+        rendered: &mut Vec<u8>,
+        found: &mut Found,
+        mut visit: impl FnMut(&Entry<'_>) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        for product in self.products {
+            rendered.clear();
+            let (code, document) = (&self.text[product.code], &self.text[product.document]);
+            if !product
+                .digest
+                .matches(code, document, product.content.as_ref())
+            {
+                found.damaged.push(code.to_owned());
+                continue;
+            }
+            let content = product.content.as_ref();
+            let own_texts = TextAddresses::own_texts(document, content, &product.taken_down);
+            found.own_texts.extend(own_texts);
+            let content =
+                addresses.publish(document, product.content, &product.taken_down, rendered);
+            visit(&Entry {
+                code: &code.parse()?,
+                bytes: rendered,
+                content: content.map(|content| (content.start, content.end)),
+                // The texts, which publishing replaces, lie behind it.
+                discount: Some(product.discount),
+                facets: &self.facets[product.facets],
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Findings in products.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Codes of products that don't match their digest.
+    pub(super) damaged: Vec<String>,
+    /// Texts that undamaged products name and that are served by this server.
+    pub(super) own_texts: HashSet<TextDigest>,
+}
+
+impl Found {
+    pub(super) fn add(&mut self, other: Self) {
+        self.damaged.extend(other.damaged);
+        self.own_texts.extend(other.own_texts);
+    }
+}
+
+/// Work of a thread on batches, with its results.
+pub(super) trait Worker: Default + Send + 'static {
+    /// Name of the thread.
+    const THREAD_NAME: &'static str;
+
+    /// Works on the batch with this number.
+    ///
+    /// # Errors
+    ///
+    /// If an undamaged product is invalid.
+    fn work(
+        &mut self,
+        number: usize,
+        batch: Batch,
+        addresses: &TextAddresses,
+    ) -> Result<(), BuildError>;
+}
+
+/// Pool of threads that work on batches.
+pub(super) struct WorkerPool<W> {
+    batches: SyncSender<(usize, Batch)>,
+    sent: usize,
+    threads: Vec<JoinHandle<Result<W, BuildError>>>,
+}
+
+impl<W: Worker> WorkerPool<W> {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    ///
+    /// If a thread can't be started.
+    pub(super) fn start(addresses: &TextAddresses) -> Result<Self, BuildError> {
+        let count = thread_count();
+        let (batches, queue) = sync_channel(count * QUEUED_BATCHES);
+        let queue = Arc::new(Mutex::new(queue));
+        let thread = |_| {
+            let (queue, addresses) = (Arc::clone(&queue), addresses.clone());
+            std::thread::Builder::new()
+                .name(W::THREAD_NAME.to_owned())
+                .spawn(move || work_until_end(&queue, &addresses))
+        };
+        Ok(Self {
+            batches,
+            sent: 0,
+            threads: (0..count).map(thread).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Queues a batch. It has at least one product, and its products follow those of the batch before.
+    pub(super) fn send(&mut self, batch: Batch) {
+        // If all threads have ended, `finish` returns the error.
+        let _ = self.batches.send((self.sent, batch));
+        self.sent += 1;
+    }
+
+    /// Returns the results of each thread.
+    ///
+    /// # Errors
+    ///
+    /// If an undamaged product is invalid.
+    pub(super) fn finish(self) -> Result<Vec<W>, BuildError> {
+        drop(self.batches);
+        let join = |thread: JoinHandle<Result<W, BuildError>>| {
+            let panicked = |_| format!("a thread panicked: {}", W::THREAD_NAME);
+            thread.join().map_err(panicked)?
+        };
+        self.threads.into_iter().map(join).collect()
+    }
+}
+
+/// Returns the number of threads that build a snapshot: one for each core, up to a maximum.
+pub(super) fn thread_count() -> usize {
+    available_parallelism()
+        .map_or(1, NonZeroUsize::get)
+        .min(MAX_THREADS)
+}
+
+fn work_until_end<W: Worker>(
+    queue: &Mutex<Receiver<(usize, Batch)>>,
+    addresses: &TextAddresses,
+) -> Result<W, BuildError> {
+    let mut worker = W::default();
+    loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((number, batch)) = next else {
+            return Ok(worker);
+        };
+        PanicPoint::MakeBlock.pass();
+        worker.work(number, batch, addresses)?;
+    }
+}
