@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::browser_acts::console;
 use crate::harness::{Store, gift_card, text, wait_for};
 use crate::overrides_commands::refused;
 
@@ -302,4 +303,40 @@ fn plans_of_overrides_say_what_would_be() {
         said.contains("is too late; the latest time is 9999-12-30T22:00:00Z"),
         "{said}"
     );
+}
+
+#[test]
+fn console_says_what_overrides_do() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let store = &console.store;
+    let plan = |path: &str, fields: &[(&str, &str)]| {
+        let page = console.post_form(path, &editor, fields);
+        text(&page.body).replace("&#39;", "'")
+    };
+    set(store, "A-1", &["state=TEMPORARILY_DISABLED"]);
+    let told = plan("/acts/enable", &[("code", "A-1")]);
+    let expected = "override 1 sets state=TEMPORARILY_DISABLED of 1 product";
+    assert!(told.contains(expected), "{told}");
+    let same = [("code", "B-1"), ("value", "discount_multiplier=0.050")];
+    let told = plan("/acts/set", &same);
+    assert!(told.contains("Clients would see no change now."), "{told}");
+    store.ok(&["hide", "B-1"]);
+    let told = plan("/acts/set", &same);
+    assert!(
+        told.contains("Override 2 hides 1 product of these"),
+        "{told}"
+    );
+    let told = plan("/acts/end-override", &[("number", "2")]);
+    assert!(
+        told.contains("Override 2 ends: visible=false of B-1."),
+        "{told}"
+    );
+    // Whichever override it is: the page needn't know.
+    store.sql("update catalog_override set definition = 'damaged' where number = 2");
+    wait_for("the page of a hidden product", || {
+        let page = text(&console.get("/catalog/B-1", &editor.cookie()).body);
+        let is_hidden = page.contains("An override hides it from clients.");
+        is_hidden.then_some(())
+    });
 }

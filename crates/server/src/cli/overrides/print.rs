@@ -249,6 +249,9 @@ fn write_made(out: &mut String, one: &Override, is_applied: bool) -> fmt::Result
         None => write!(out, "until an operator ends it")?,
     }
     match (one.number, is_applied) {
+        (number @ 1.., true) if made.until.is_some() => {
+            writeln!(out, ", or until `vitrine overrides end {number}`")
+        }
         (number @ 1.., true) => writeln!(out, " (`vitrine overrides end {number}`)"),
         _ => writeln!(out),
     }
