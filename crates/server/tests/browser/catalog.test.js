@@ -85,6 +85,18 @@ for (const as of Object.keys(LOOKS)) {
   });
 }
 
+test('long texts of a product are folded up, with their lengths', async () => {
+  const { page, clean, close } = await look(browser, server.admin, { javaScript: false });
+  await page.goto(server.admin + PAGES.texts);
+  const text = page.locator('#texts details').first();
+  assert.match(await text.locator('summary').innerText(), / [\d,]+ characters$/);
+  assert.equal(await text.locator('.rendered').isVisible(), false);
+  await text.locator('summary').click();
+  assert.equal(await text.locator('.rendered').isVisible(), true);
+  clean();
+  await close();
+});
+
 for (const javaScript of [true, false]) {
   test(`a product is found and read, ${javaScript ? 'with' : 'without'} script`, async () => {
     const { page, clean, close } = await look(browser, server.admin, { javaScript });
@@ -102,11 +114,6 @@ for (const javaScript of [true, false]) {
     await page.getByRole('link', { name: 'Pandanlane Street Food Pass' }).click();
     await page.waitForURL(/PANDANLANE-SG$/);
     assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Pandanlane Street Food Pass');
-    const text = page.locator('#texts details').first();
-    assert.match(await text.locator('summary').innerText(), / [\d,]+ characters$/);
-    assert.equal(await text.locator('.rendered').isVisible(), false);
-    await text.locator('summary').click();
-    assert.equal(await text.locator('.rendered').isVisible(), true);
     const history = page.locator('#history');
     assert.equal(await history.locator('del').first().innerText().then((text) => text.replace('−', '').trim()), 'Pandanlane Hawker Pass');
     assert.match(await history.innerText(), /Autumn prices/);
