@@ -36,6 +36,22 @@ fn end_of_tag(tag: &str) -> usize {
     tag.len()
 }
 
+/// Returns the length of what is read of sanitised HTML: without its tags, each entity as one character.
+pub(super) fn read_length(html: &str) -> usize {
+    let mut length = 0;
+    let mut rest = html.trim();
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            '<' => end_of_tag(rest),
+            '&' => rest.find(';').map_or(1, |end| end + 1),
+            _ => first.len_utf8(),
+        };
+        length += usize::from(first != '<');
+        rest = &rest[end..];
+    }
+    length
+}
+
 fn describe(attributes: &str, out: &mut String) {
     out.push_str("<span class=\"text-picture\">Picture: ");
     out.push_str(&value(attributes, "alt"));
@@ -85,5 +101,16 @@ mod tests {
             replace_pictures(&again.sanitised("# A *b*\n\n> c < d")),
             again.sanitised("# A *b*\n\n> c < d")
         );
+    }
+
+    #[test]
+    fn length_of_html_is_what_is_read() {
+        for (html, length) in [
+            ("", 0),
+            ("<p>Café</p>\n", 4),
+            ("<p>A &amp; <a title=\">\">B</a></p>", 5),
+        ] {
+            assert_eq!(read_length(html), length, "{html}");
+        }
     }
 }

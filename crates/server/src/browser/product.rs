@@ -17,6 +17,7 @@ use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_model::version::ApiVersion;
 use vitrine_store::record::Moment;
 
+use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::assortments::{DiscountView, Seen, Showing, names};
 use super::card::Card;
@@ -32,6 +33,9 @@ use crate::error_chain::ErrorChain;
 use crate::http::discounts::spliced;
 use crate::http::request::query::encoded;
 use crate::http::versions::Version;
+
+/// Length of all texts of a product from which on they are folded up, in characters.
+const FOLDED_FROM: usize = 600;
 
 /// Fields that the head of the page shows.
 const IN_HEAD: [&str; 7] = [
@@ -89,6 +93,8 @@ struct LiveView {
     sections: Vec<Section>,
     locale: Option<String>,
     texts: Vec<TextView>,
+    /// True if the texts are so short that they stand open.
+    are_texts_open: bool,
     /// None if there are no assortments.
     showing: Option<Showing>,
     versions: Vec<VersionLink>,
@@ -107,8 +113,16 @@ struct TextView {
     label: String,
     /// HTML as partners get it.
     html: Option<String>,
+    /// Length of what is read of the HTML, in characters.
+    length: usize,
     /// URL of a text that the store doesn't have.
     address: Option<String>,
+}
+
+impl TextView {
+    fn grouped_length(&self) -> String {
+        grouped(&self.length.to_string())
+    }
 }
 
 /// Query of a product's page.
@@ -307,6 +321,7 @@ fn live(
         payout_type: Group::PayoutType.shown(&payout_type).into_owned(),
         sections: fields::sections(&node, &IN_HEAD),
         locale,
+        are_texts_open: texts.iter().map(|text| text.length).sum::<usize>() < FOLDED_FROM,
         texts,
         showing: Showing::of(browser.app.live.keys().assortments(), snapshot, code),
         versions: query.versions(code),
@@ -346,6 +361,7 @@ fn texts(
                 .as_ref()
                 .filter(|_| html.is_none())
                 .map(ToString::to_string),
+            length: html.as_deref().map_or(0, pictures::read_length),
             html,
         }
     };

@@ -85,6 +85,18 @@ for (const as of Object.keys(LOOKS)) {
   });
 }
 
+test('long texts of a product are folded up, with their lengths', async () => {
+  const { page, clean, close } = await look(browser, server.admin, { javaScript: false });
+  await page.goto(server.admin + PAGES.texts);
+  const text = page.locator('#texts details').first();
+  assert.match(await text.locator('summary').innerText(), / [\d,]+ characters$/);
+  assert.equal(await text.locator('.rendered').isVisible(), false);
+  await text.locator('summary').click();
+  assert.equal(await text.locator('.rendered').isVisible(), true);
+  clean();
+  await close();
+});
+
 for (const javaScript of [true, false]) {
   test(`a product is found and read, ${javaScript ? 'with' : 'without'} script`, async () => {
     const { page, clean, close } = await look(browser, server.admin, { javaScript });

@@ -71,6 +71,24 @@ for (const as of Object.keys(LOOKS)) {
   });
 }
 
+test('filters of an act are folded up while they are empty', async () => {
+  const { page, clean, close } = await look(browser, server.admin, { javaScript: false });
+  await signIn(page, '/acts/disable');
+  assert.equal(await page.isVisible('#country'), false);
+  await page.focus('#code');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  await page.waitForSelector('#country:focus');
+  await page.keyboard.type('SE');
+  await page.click('main button[type=submit]');
+  await page.click('text=Change the form');
+  assert.equal(await page.inputValue('#country'), 'SE');
+  assert.equal(await page.isVisible('#country'), true);
+  clean();
+  await close();
+});
+
 for (const javaScript of [true, false]) {
   test(`products are disabled and enabled again, ${javaScript ? 'with' : 'without'} script`, async () => {
     const { page, clean, close } = await look(browser, server.admin, { javaScript });

@@ -88,12 +88,14 @@ impl Make {
                     "Begins",
                     "A time with its zone, such as 2026-12-01 09:00 Europe/Berlin, or a span from now, such as 2h. Empty: at once.",
                 ),
-            ),
+            )
+            .half(),
             field(
                 FieldKind::Line,
                 "until",
                 ("Ends", "A time or a span likewise. Empty: when an operator ends it."),
-            ),
+            )
+            .half(),
             field(
                 FieldKind::Tick,
                 "frozen",
@@ -102,8 +104,8 @@ impl Make {
                     "Otherwise also those that match later.",
                 ),
             ),
-            allow_field(context),
-            Field::note(context),
+            allow_field(context).half(),
+            Field::note(context).half(),
         ]);
         ActPage::new(self.title, self.lead, fields)
     }

@@ -28,6 +28,17 @@ pub(super) enum FieldKind {
     Hidden,
 }
 
+/// Place of a field in its form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FieldPlace {
+    /// A row of its own.
+    Row,
+    /// Half a row, where there is room.
+    Half,
+    /// Among the filters, which are folded up while all of them are empty.
+    Filters,
+}
+
 /// A field of a form.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
@@ -35,6 +46,7 @@ pub(super) struct Field {
     label: &'static str,
     help: &'static str,
     kind: FieldKind,
+    place: FieldPlace,
     value: String,
 }
 
@@ -54,6 +66,7 @@ impl Field {
             label,
             help,
             kind,
+            place: FieldPlace::Row,
             value,
         }
     }
@@ -71,6 +84,7 @@ impl Field {
             label: "",
             help: "",
             kind: FieldKind::Hidden,
+            place: FieldPlace::Row,
             value,
         }
     }
@@ -92,6 +106,30 @@ impl Field {
             },
             false => self,
         }
+    }
+
+    /// Returns the field as one that shares its row with the next or the one before.
+    pub(super) fn half(self) -> Self {
+        Self {
+            place: FieldPlace::Half,
+            ..self
+        }
+    }
+
+    /// Returns the field as one of the filters.
+    pub(super) fn filter(self) -> Self {
+        Self {
+            place: FieldPlace::Filters,
+            ..self
+        }
+    }
+
+    fn is_half(&self) -> bool {
+        self.place == FieldPlace::Half
+    }
+
+    fn is_filter(&self) -> bool {
+        self.place == FieldPlace::Filters
     }
 
     fn is_area(&self) -> bool {
@@ -192,6 +230,19 @@ struct Rendered<'a> {
     step: &'a Step,
     /// Random name of the confirmation.
     once: String,
+}
+
+impl Rendered<'_> {
+    /// Returns the fields in groups, of which each has only filters, or none.
+    fn groups(&self) -> impl Iterator<Item = &[Field]> {
+        self.fields
+            .chunk_by(|one, next| one.is_filter() == next.is_filter())
+    }
+
+    /// Returns true if one of these fields is filled in.
+    fn is_filled(group: &[Field]) -> bool {
+        group.iter().any(|field| !field.value.is_empty())
+    }
 }
 
 impl ActPage {

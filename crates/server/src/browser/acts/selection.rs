@@ -14,15 +14,15 @@ pub(super) fn fields(context: &Context<'_>) -> Vec<Field> {
     let field = |kind, name, words| Field::new(context, kind, name, words);
     let orderable = [("", "any"), ("yes", "orderable"), ("no", "not orderable")];
     let orderable = orderable.map(|(value, label)| (value.to_owned(), label.to_owned()));
-    vec![
-        field(
-            FieldKind::Area,
-            "code",
-            (
-                "Product codes",
-                "Codes or patterns such as BRIARWICK-*, with spaces or lines in between. All filters narrow them.",
-            ),
+    let mut fields = vec![field(
+        FieldKind::Area,
+        "code",
+        (
+            "Product codes",
+            "Codes or patterns such as BRIARWICK-*, with spaces or lines in between. All filters narrow them.",
         ),
+    )];
+    let filters = [
         field(FieldKind::Line, "country", ("Countries", "Such as SE, NO.")),
         field(
             FieldKind::Area,
@@ -42,7 +42,9 @@ pub(super) fn fields(context: &Context<'_>) -> Vec<Field> {
             "orderable",
             ("Orderable", ""),
         ),
-    ]
+    ];
+    fields.extend(filters.map(Field::filter));
+    fields
 }
 
 /// Reads the selection of a form; one that selects nothing in particular is refused.
