@@ -281,8 +281,7 @@ pub(crate) fn read_lists(
     Ok((countries.collect(), categories))
 }
 
-/// Returns the digest that tells a changed product from an unchanged one, and its checksum. `lists` are its countries and
-/// categories as stored.
+/// Returns digest and checksum of a product. `lists` are its countries and categories as stored.
 pub(crate) fn product_digest(
     product: &StoredProduct,
     [countries, categories]: &[String; 2],

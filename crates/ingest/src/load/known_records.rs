@@ -51,7 +51,7 @@ impl RecordHash {
 #[derive(Debug, Default)]
 pub(super) struct KnownRecords(OnceLock<LoadedVersions>);
 
-/// What is known of a record.
+/// Product and version that a known record leads to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'k> {
     pub(super) code: &'k ProductCode,

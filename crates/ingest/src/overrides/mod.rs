@@ -11,11 +11,12 @@
 //! - [`unreadable`]: overrides whose definition can't be read
 //! - [`disabling`]: overrides that disable products
 //! - [`rollback`]: making an old revision live again
-//! - [`change`]: making and ending overrides; [`instants`]: their beginnings and ends when their time comes
+//! - [`change`]: making and ending overrides, and `changed`: the outcome; [`instants`]: their beginnings and ends when their time comes
 
 pub mod assignment;
 mod attribution;
 pub mod change;
+mod changed;
 mod compared;
 pub mod disabling;
 pub mod effect;
