@@ -1,4 +1,4 @@
-//! Spool: records that wait for the end of the inputs, in memory or, if they are many, in an unnamed temporary file.
+//! Spool: records that wait for the end of the inputs, in memory or, if they are many, compressed in an unnamed temporary file.
 //!
 //! Inputs are read to their end before a publish begins. So a slow input never holds the store, all faults are found
 //! before it, and memory doesn't grow with the inputs.
@@ -147,11 +147,18 @@ impl Spool {
     }
 
     /// Returns all records in an order.
-    pub(super) fn read(self, order: Order) -> io::Result<Spooled> {
-        let mut written = match self.writer {
-            Some(writer) => writer.finish()?,
-            None => Runs::new(),
+    pub(super) fn read(mut self, order: Order) -> io::Result<Spooled> {
+        let Some(writer) = self.writer else {
+            // Those of a small load are in memory still.
+            if order == Order::Codes {
+                sort(&mut self.run);
+            }
+            return Ok(Spooled::OneByOne {
+                runs: Vec::new().into_iter(),
+                run: self.run.into_iter(),
+            });
         };
+        let mut written = writer.finish()?;
         if !self.run.is_empty() {
             written.add(self.run)?;
         }
@@ -211,9 +218,7 @@ impl Runs {
 
     /// Sorts a run and writes it.
     fn add(&mut self, mut run: Vec<Entry>) -> io::Result<()> {
-        run.sort_unstable_by(|one, other| {
-            (&one.code, one.number).cmp(&(&other.code, other.number))
-        });
+        sort(&mut run);
         let mut frame = zstd::Encoder::new(&mut self.file, COMPRESSION_LEVEL)?;
         frame.window_log(WINDOW_LOG)?;
         for entry in &run {
@@ -223,6 +228,11 @@ impl Runs {
         self.ends.push(self.file.stream_position()?);
         Ok(())
     }
+}
+
+/// Sorts records by code; those of one code stay in the order in which they were added.
+fn sort(run: &mut [Entry]) {
+    run.sort_unstable_by(|one, other| (&one.code, one.number).cmp(&(&other.code, other.number)));
 }
 
 /// Order in which records come back.
@@ -290,15 +300,21 @@ mod tests {
             let code = format!("P{}", text.get(..12).unwrap_or_default());
             added.push((code, text.into_bytes(), original));
         }
-        for order in [Order::Codes, Order::Input] {
+        for (order, records) in [
+            (Order::Codes, added.len()),
+            (Order::Input, added.len()),
+            (Order::Codes, 1_000),
+            (Order::Input, 1_000),
+        ] {
+            let added = &added[..records];
             let mut spool = Spool::with_runs_of(4 << 20);
-            for (code, record, original) in &added {
+            for (code, record, original) in added {
                 spool
                     .push(code.clone(), record.clone(), original.clone())
                     .unwrap();
             }
             assert_eq!(spool.records(), added.len() as u64);
-            assert!(spool.writer.is_some());
+            assert_eq!(spool.writer.is_some(), records > 1_000);
             let mut expected: Vec<_> = added.iter().collect();
             if order == Order::Codes {
                 expected.sort_by_key(|(code, ..)| code);
