@@ -10,6 +10,7 @@ use super::Override;
 use super::assignment::{Assignment, DENOMINATIONS};
 use super::lists::ListChanges;
 use super::narrowing::{Narrowed, Narrowing, json};
+use crate::load::difference::differing;
 use crate::members::Members;
 
 /// Effect of overrides on a product.
@@ -20,6 +21,8 @@ pub struct Effect {
     /// The fields that differ from the base, each with the numbers of the overrides that made its value: of lists and amounts
     /// these may be several, and those are left out without which the others make the same.
     pub fields: BTreeMap<&'static str, BTreeSet<u64>>,
+    /// The documents of base and effective product, without the fields that are the same in both; `None` if it is hidden.
+    pub(super) differing: Option<[String; 2]>,
 }
 
 /// Returns what `overrides`, which are in the order of their numbers, make of a product; `None` if it stays as its base is.
@@ -40,6 +43,7 @@ pub fn effect<'o>(
         Some(one) => Ok(Some(Effect {
             product: None,
             fields: BTreeMap::from([("visible", BTreeSet::from([one.number]))]),
+            differing: None,
         })),
         None => effect_of(base, &selecting),
     }
@@ -117,11 +121,8 @@ fn effect_of(base: &StoredProduct, selecting: &[&Override]) -> anyhow::Result<Op
             change.assign(one.number, value);
         }
     }
-    let (product, fields) = change.finish().map_err(damaged)?;
-    Ok((product != *base).then_some(Effect {
-        product: Some(product),
-        fields,
-    }))
+    let effect = change.finish().map_err(damaged)?;
+    Ok(Some(effect).filter(|effect| effect.product.as_ref() != Some(base)))
 }
 
 /// A product in the course of its change.
@@ -188,9 +189,8 @@ impl<'b> Change<'b> {
         self.product.discount_multiplier = exact.exact().to_owned();
     }
 
-    fn finish(
-        mut self,
-    ) -> serde_json::Result<(StoredProduct, BTreeMap<&'static str, BTreeSet<u64>>)> {
+    fn finish(mut self) -> serde_json::Result<Effect> {
+        let base = self.members.clone();
         self.change_lists();
         self.narrow()?;
         // The document may lack digits in which the discount differs.
@@ -211,7 +211,11 @@ impl<'b> Change<'b> {
         self.product.content =
             (self.base.content.as_ref()).map(|range| shift(range.start)..shift(range.end));
         self.product.document = document;
-        Ok((self.product, fields))
+        Ok(Effect {
+            differing: Some(differing(&base, &self.members)?),
+            product: Some(self.product),
+            fields,
+        })
     }
 
     fn change_lists(&mut self) {

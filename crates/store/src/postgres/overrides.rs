@@ -208,7 +208,10 @@ impl StorePublication for PostgresPublication {
     }
 
     fn put_base(&mut self, base: PreparedProduct) -> Result<(), StoreError> {
-        let base = base.product();
+        self.keep_live_as_base(base.product())
+    }
+
+    fn keep_live_as_base(&mut self, base: &StoredProduct) -> Result<(), StoreError> {
         let json = base_json(base)?;
         let digest = base_digest(base.code.as_str(), &json);
         let from = number(self.number);
