@@ -287,11 +287,11 @@ pub trait StorePublication: Publication {
     /// If the store can't be written.
     fn put_base(&mut self, base: PreparedProduct) -> Result<(), StoreError>;
 
-    /// Stores the live version of a product as its base beside it. Call it before the product is put or retired.
+    /// Stores a live product, which has no base beside it, as its own base. Call it before the product is put or retired.
     ///
     /// # Errors
     ///
-    /// If the store can't be read or written, or the product isn't live.
+    /// If the store can't be read or written.
     fn keep_live_as_base(&mut self, live: &StoredProduct) -> Result<(), StoreError>;
 
     /// Ends the base beside a product, whose base is the product itself from now on.
