@@ -89,11 +89,11 @@ impl Compared {
     pub(super) fn write(
         &mut self,
         base: StoredProduct,
-        before: Option<Option<StoredProduct>>,
+        before: Option<Option<&StoredProduct>>,
         after: Option<Option<StoredProduct>>,
         form: DocumentForm,
     ) -> Result<(), StoreError> {
-        if before == after {
+        if before == after.as_ref().map(Option::as_ref) {
             return Ok(());
         }
         let code = base.code.clone();

@@ -245,8 +245,8 @@ impl<'p> Pass<'p> {
         }
         self.notice(&base, after.as_ref(), &mut found.notices)?;
         if let Some(form) = form {
-            let after = after.map(|effect| effect.product);
-            found.write(base, before.map(|effect| effect.product), after, form)?;
+            let before = before.as_ref().map(|effect| effect.product.as_ref());
+            found.write(base, before, after.map(|effect| effect.product), form)?;
         }
         Ok(())
     }
