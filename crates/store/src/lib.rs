@@ -18,6 +18,7 @@
 mod address;
 pub mod assortment;
 pub mod audit;
+mod base;
 mod check;
 mod digest;
 pub mod document;

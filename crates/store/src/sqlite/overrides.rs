@@ -9,10 +9,11 @@ use vitrine_model::revision::Revision;
 use super::publish::{PUBLISHING, SqlitePublication};
 use super::{SqliteStore, during, history, open};
 use crate::StoreError;
+use crate::base::texts_json;
 use crate::fail_point::FailPoint;
 use crate::overrides::{
     BaseHint, NewOverride, NextInstant, OverriddenProduct, OverrideEnd, OverrideStatus,
-    OverrideStore, StorePublication, StoredOverride, texts_json,
+    OverrideStore, StorePublication, StoredOverride,
 };
 use crate::prepared::{DocumentForm, PreparedProduct};
 use crate::record::{Moment, OwnText, ProductVisitor, StoredProduct};
