@@ -57,6 +57,15 @@ fn parse(bencher: Bencher<'_, '_>) {
         .bench_local(|| Node::parse(black_box(&record.json)).1.len());
 }
 
+/// Parsing a record with a general parser, for comparison.
+#[divan::bench]
+fn parse_with_serde(bencher: Bencher<'_, '_>) {
+    let record = record();
+    bencher
+        .counter(BytesCount::of_str(&record.json))
+        .bench_local(|| serde_json::from_str::<serde_json::Value>(black_box(&record.json)));
+}
+
 /// Parsing and checking a record.
 #[divan::bench]
 fn check_record(bencher: Bencher<'_, '_>) {

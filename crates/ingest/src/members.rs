@@ -7,6 +7,7 @@ use serde::de::Error as _;
 use crate::load::json::members;
 
 /// Members of an object, in order, with their values as JSON.
+#[derive(Clone)]
 pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Members<'a> {
@@ -43,16 +44,18 @@ impl<'a> Members<'a> {
 
     /// Returns two objects as JSON, without the members that are the same in both, byte for byte; those of `kept` stay. What
     /// compares them then has little to parse.
-    pub(crate) fn differing(old: &str, new: &str, kept: &str) -> serde_json::Result<[String; 2]> {
-        let (mut old, mut new) = (Members::parse(old)?, Members::parse(new)?);
-        let is_wanted = |(key, value): &(Cow<'_, str>, Cow<'_, str>), other: &Members<'_>| {
-            key == kept || other.get(key) != Some(value)
+    pub(crate) fn differing(
+        old: &Members<'_>,
+        new: &Members<'_>,
+        kept: &str,
+    ) -> serde_json::Result<[String; 2]> {
+        let without_same = |one: &Members<'_>, other: &Members<'_>| {
+            let members = one.0.iter();
+            let wanted =
+                members.filter(|(key, value)| key == kept || other.get(key) != Some(value));
+            Members(wanted.cloned().collect()).to_json()
         };
-        let whole = old.0.clone();
-        old.0.retain(|member| is_wanted(member, &new));
-        let whole = Members(whole);
-        new.0.retain(|member| is_wanted(member, &whole));
-        Ok([old.to_json()?, new.to_json()?])
+        Ok([without_same(old, new)?, without_same(new, old)?])
     }
 
     pub(crate) fn to_json(&self) -> serde_json::Result<String> {

@@ -120,7 +120,8 @@ impl Input<'_> {
 }
 
 fn rest(parts: [&str; 3], own_texts: &[OwnText]) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    // As long as most are.
+    let mut bytes = Vec::with_capacity(512);
     let mut part = |text: &str| {
         bytes.extend(length(text));
         bytes.extend(text.as_bytes());

@@ -18,6 +18,7 @@
 mod address;
 pub mod assortment;
 pub mod audit;
+mod base;
 mod check;
 mod digest;
 pub mod document;
@@ -100,7 +101,7 @@ pub trait Store:
     ) -> Result<(StoreState, Option<Revision>), StoreError>;
 
     /// Reads the differences between the revision `since` and the live one, as of one moment: first the products that
-    /// changed or were retired, in ascending order of codes, then the texts that products of either revision name, as
+    /// changed or were retired, each once, then the texts that products of either revision name, as
     /// [`read_catalog`](Self::read_catalog) would. It may visit more, never less.
     ///
     /// Returns the [`state`](Self::state) of that moment and the live revision; or `None`, having visited nothing, if

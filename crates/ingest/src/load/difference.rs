@@ -36,6 +36,11 @@ pub fn difference(old: &StoredProduct, new: &StoredProduct) -> Vec<FieldChange> 
     Pair::of(old, new).difference()
 }
 
+/// Returns the members of two documents without those that are the same in both. The payout type names others, so it stays.
+pub(crate) fn differing(old: &Members<'_>, new: &Members<'_>) -> serde_json::Result<[String; 2]> {
+    Members::differing(old, new, "payout_type")
+}
+
 /// Two versions of a product.
 #[derive(Debug)]
 pub(crate) struct Pair<'p> {
@@ -54,15 +59,25 @@ impl<'p> Pair<'p> {
         }
     }
 
+    /// Returns the pair with its documents without the fields that are the [same in both](differing), if they are known.
+    pub(crate) fn with_differing(self, documents: Option<[String; 2]>) -> Self {
+        Self {
+            documents: documents.map_or_else(OnceCell::new, |both| both.map(Cow::Owned).into()),
+            ..self
+        }
+    }
+
     /// Returns the documents without the fields that are the same in both.
     pub(crate) fn nodes(&self) -> [Node<'_>; 2] {
         let differing = || {
-            let (old, new) = (&self.old.document, &self.new.document);
-            match Members::differing(old, new, "payout_type") {
-                Ok(members) => members.map(Cow::Owned),
-                // What is damaged is compared as far as it can be read.
-                Err(_) => [old, new].map(|document| Cow::Borrowed(document.as_str())),
+            let documents = [&self.old.document, &self.new.document];
+            let members = documents.map(|document| Members::parse(document));
+            match members {
+                [Ok(old), Ok(new)] => differing(&old, &new).map(|both| both.map(Cow::Owned)),
+                [Err(error), _] | [_, Err(error)] => Err(error),
             }
+            // What is damaged is compared as far as it can be read.
+            .unwrap_or_else(|_| documents.map(|document| Cow::Borrowed(document.as_str())))
         };
         let documents = self.documents.get_or_init(differing);
         (documents.each_ref()).map(|document| Node::parse(document).0)

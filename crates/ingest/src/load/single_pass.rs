@@ -93,10 +93,10 @@ impl<'a> Reader<'a> {
     fn list(&mut self, level: usize) -> Option<Node<'a>> {
         self.take(b'[')?;
         self.skip_blanks();
-        let mut items = Vec::new();
         if self.take(b']').is_some() {
-            return Some(Node::List(items));
+            return Some(Node::List(Vec::new()));
         }
+        let mut items = Vec::with_capacity(8);
         loop {
             self.skip_blanks();
             items.push(self.value(level + 1)?);

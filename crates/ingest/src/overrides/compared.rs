@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use vitrine_model::code::ProductCode;
 use vitrine_store::StoreError;
 use vitrine_store::overrides::StorePublication;
-use vitrine_store::prepared::PreparedProduct;
+use vitrine_store::prepared::{DocumentForm, PreparedProduct};
+use vitrine_store::record::StoredProduct;
 
 use crate::load::guard::Tally;
 use crate::load::plan::{Detail, Plan};
@@ -57,7 +58,8 @@ impl Notices {
 
 /// A change of a product to be written.
 pub(super) enum Write {
-    PutBase(PreparedProduct),
+    /// The live version of the product becomes its base.
+    KeepBase(StoredProduct),
     EndBase(ProductCode),
     Put(PreparedProduct),
     Retire(ProductCode),
@@ -66,7 +68,7 @@ pub(super) enum Write {
 impl Write {
     pub(super) fn apply(self, publication: &mut dyn StorePublication) -> Result<(), StoreError> {
         match self {
-            Self::PutBase(base) => publication.put_base(base),
+            Self::KeepBase(base) => publication.keep_live_as_base(&base),
             Self::EndBase(code) => publication.end_base(&code),
             Self::Put(product) => publication.put_prepared(product).map(drop),
             Self::Retire(code) => publication.retire(&code).map(drop),
@@ -80,6 +82,42 @@ impl Compared {
             plan: Plan::new(detail),
             ..Self::default()
         }
+    }
+
+    /// Appends what is to be written of a product, in this form: `before` and `after` are what overrides make of its base, `None` if
+    /// they leave it as it is, and `Some(None)` if they hide it.
+    pub(super) fn write(
+        &mut self,
+        base: StoredProduct,
+        before: Option<Option<&StoredProduct>>,
+        after: Option<Option<StoredProduct>>,
+        form: DocumentForm,
+    ) -> Result<(), StoreError> {
+        if before == after.as_ref().map(Option::as_ref) {
+            return Ok(());
+        }
+        let code = base.code.clone();
+        let effective = match after {
+            None => {
+                self.writes.push(Write::EndBase(code.clone()));
+                Some(base)
+            }
+            Some(effective) => {
+                if before.is_none() {
+                    self.writes.push(Write::KeepBase(base));
+                }
+                effective
+            }
+        };
+        self.writes.push(match effective {
+            None => Write::Retire(code),
+            Some(product) => {
+                let mut prepared = PreparedProduct::new(product)?;
+                prepared.pack(form)?;
+                Write::Put(prepared)
+            }
+        });
+        Ok(())
     }
 
     /// Appends what was found of the products that follow, but for what is to be written.

@@ -10,6 +10,7 @@ use super::Override;
 use super::assignment::{Assignment, DENOMINATIONS};
 use super::lists::ListChanges;
 use super::narrowing::{Narrowed, Narrowing, json};
+use crate::load::difference::differing;
 use crate::members::Members;
 
 /// Effect of overrides on a product.
@@ -20,6 +21,8 @@ pub struct Effect {
     /// The fields that differ from the base, each with the numbers of the overrides that made its value: of lists and amounts
     /// these may be several, and those are left out without which the others make the same.
     pub fields: BTreeMap<&'static str, BTreeSet<u64>>,
+    /// The documents of base and effective product, without the fields that are the same in both; `None` if it is hidden.
+    pub(super) differing: Option<[String; 2]>,
 }
 
 /// Returns what `overrides`, which are in the order of their numbers, make of a product; `None` if it stays as its base is.
@@ -40,6 +43,7 @@ pub fn effect<'o>(
         Some(one) => Ok(Some(Effect {
             product: None,
             fields: BTreeMap::from([("visible", BTreeSet::from([one.number]))]),
+            differing: None,
         })),
         None => effect_of(base, &selecting),
     }
@@ -117,11 +121,8 @@ fn effect_of(base: &StoredProduct, selecting: &[&Override]) -> anyhow::Result<Op
             change.assign(one.number, value);
         }
     }
-    let (product, fields) = change.finish().map_err(damaged)?;
-    Ok((product != *base).then_some(Effect {
-        product: Some(product),
-        fields,
-    }))
+    let effect = change.finish().map_err(damaged)?;
+    Ok(Some(effect).filter(|effect| effect.product.as_ref() != Some(base)))
 }
 
 /// A product in the course of its change.
@@ -188,9 +189,8 @@ impl<'b> Change<'b> {
         self.product.discount_multiplier = exact.exact().to_owned();
     }
 
-    fn finish(
-        mut self,
-    ) -> serde_json::Result<(StoredProduct, BTreeMap<&'static str, BTreeSet<u64>>)> {
+    fn finish(mut self) -> serde_json::Result<Effect> {
+        let base = self.members.clone();
         self.change_lists();
         self.narrow()?;
         // The document may lack digits in which the discount differs.
@@ -211,7 +211,11 @@ impl<'b> Change<'b> {
         self.product.content =
             (self.base.content.as_ref()).map(|range| shift(range.start)..shift(range.end));
         self.product.document = document;
-        Ok((self.product, fields))
+        Ok(Effect {
+            differing: Some(differing(&base, &self.members)?),
+            product: Some(self.product),
+            fields,
+        })
     }
 
     fn change_lists(&mut self) {
@@ -271,4 +275,90 @@ fn narrowed<'m>(
         None => None,
     };
     Ok(narrowed.map(|narrowed| (payout_type, detail, narrowed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use vitrine_model::content::Content;
+    use vitrine_store::overrides::{NewOverride, OverrideStatus, StoredOverride};
+
+    use super::*;
+    use crate::load::check::check;
+    use crate::load::difference::Pair;
+    use crate::load::read::Record;
+    use crate::load::report::Place;
+    use crate::overrides::Definition;
+    use crate::view::document;
+
+    /// Returns the products of the sample catalog.
+    fn products() -> Vec<StoredProduct> {
+        let lines = include_str!("../../../../fixtures/catalog.ndjson").lines();
+        let stored = |line: &str| {
+            let record = Record::new(Place::file("a"), line.to_owned());
+            let product = check(&record, &mut Vec::new()).record.unwrap().product;
+            let rendered = document(&product, &Content::default()).unwrap();
+            StoredProduct {
+                code: product.code,
+                document: rendered.json,
+                content: rendered.content,
+                discount_multiplier: product.discount_multiplier.exact().to_owned(),
+                is_orderable: product.is_orderable,
+                countries: product.countries_redeemable_in,
+                categories: product.categories.iter().map(ToString::to_string).collect(),
+                own_texts: Vec::new(),
+            }
+        };
+        lines.map(stored).collect()
+    }
+
+    /// Returns an override of all products.
+    fn of_all(values: &[&str]) -> Override {
+        let definition = serde_json::json!({"kind": "set", "selection": {}, "values": values});
+        let from = "2026-01-01T00:00:00Z".parse().unwrap();
+        let made = NewOverride {
+            definition: definition.to_string(),
+            from,
+            until: None,
+            created_at: from,
+            created_by: "ann".to_owned(),
+            note: None,
+            status: OverrideStatus::Active,
+        };
+        Override {
+            number: 1,
+            definition: serde_json::from_value::<Definition>(definition).unwrap(),
+            stored: StoredOverride {
+                number: 1,
+                made,
+                ended: None,
+            },
+        }
+    }
+
+    #[test]
+    fn differing_members_tell_the_whole_difference() {
+        let mut differences = 0;
+        for values in [
+            &["state=TEMPORARILY_DISABLED", "is_orderable=false"][..],
+            &["availability=stocked", "is_orderable=true"],
+            &["discount_multiplier=0.0125"],
+            &["discount_multiplier=0.01250000001"],
+            &["minimum_value=20", "categories+=new"],
+            &["maximum_value=30", "countries_redeemable_in-=GB"],
+            &["available_list=10,25", "countries_redeemable_in+=SE"],
+        ] {
+            for base in products() {
+                let Some(effect) = effect(&base, [&of_all(values)]).unwrap() else {
+                    continue;
+                };
+                let seen = effect.product.unwrap();
+                assert!(effect.differing.is_some());
+                let pair = Pair::of(&base, &seen).with_differing(effect.differing);
+                let expected = Pair::of(&base, &seen).difference();
+                assert_eq!(pair.difference(), expected, "{values:?} {}", base.document);
+                differences += expected.len();
+            }
+        }
+        assert!(differences > 100, "{differences}");
+    }
 }

@@ -8,13 +8,13 @@ use std::thread;
 
 use vitrine_model::code::ProductCode;
 use vitrine_store::overrides::{BaseHint, StorePublication};
-use vitrine_store::prepared::{DocumentForm, PreparedProduct};
+use vitrine_store::prepared::DocumentForm;
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{Store, StoreError};
 
 use super::assignment::{Assignment, DENOMINATIONS};
 use super::change::Changed;
-use super::compared::{Compared, Notices, Write};
+use super::compared::{Compared, Notices};
 use super::effect::{Effect, effect, seen, unhidden, without_amounts};
 use super::{Definition, Override};
 use crate::load::difference::Pair;
@@ -152,7 +152,7 @@ impl<'p> Pass<'p> {
                 let (sender, result) = mpsc::sync_channel(READ_AHEAD);
                 scope.spawn(move || {
                     for few in few {
-                        if sender.send(pass.compare_few(&few, form)).is_err() {
+                        if sender.send(pass.compare_few(few, form)).is_err() {
                             // After a failure nobody waits for the rest.
                             return;
                         }
@@ -191,13 +191,13 @@ impl<'p> Pass<'p> {
     /// Compares a few products; those that differ are prepared to be written in this form.
     fn compare_few(
         &self,
-        few: &[StoredProduct],
+        few: Vec<StoredProduct>,
         form: Option<DocumentForm>,
     ) -> anyhow::Result<Compared> {
         let mut found = Compared::new(self.detail);
         for base in few {
             for one in self.touched {
-                if one.definition.selects(base)? {
+                if one.definition.selects(&base)? {
                     self.compare(base, form, &mut found)?;
                     break;
                 }
@@ -208,16 +208,21 @@ impl<'p> Pass<'p> {
 
     fn compare(
         &self,
-        base: &StoredProduct,
+        base: StoredProduct,
         form: Option<DocumentForm>,
         found: &mut Compared,
     ) -> anyhow::Result<()> {
         found.selected += 1;
-        let (before, after) = (effect(base, self.before)?, effect(base, self.after)?);
-        let (old, new) = (seen(base, before.as_ref()), seen(base, after.as_ref()));
+        let (mut before, mut after) = (effect(&base, self.before)?, effect(&base, self.after)?);
+        let differing = match (&mut before, &mut after) {
+            (None, Some(after)) => after.differing.take(),
+            (Some(before), None) => (before.differing.take()).map(|[base, seen]| [seen, base]),
+            _ => None,
+        };
+        let (old, new) = (seen(&base, before.as_ref()), seen(&base, after.as_ref()));
         match (old, new) {
             (Some(old), Some(new)) if old != new => {
-                let pair = Pair::of(old, new);
+                let pair = Pair::of(old, new).with_differing(differing);
                 found.plan.change(&pair);
                 found.tally.change(&pair);
             }
@@ -232,30 +237,16 @@ impl<'p> Pass<'p> {
                     Some(new) => found.plan.compare(None, new),
                     None => found.plan.keep(),
                 }
-                let (old, new) = (unhidden(base, self.before)?, unhidden(base, self.after)?);
+                let (old, new) = (unhidden(&base, self.before)?, unhidden(&base, self.after)?);
                 if old != new {
                     found.tally.compare(&old, &new);
                 }
             }
         }
-        self.notice(base, after.as_ref(), &mut found.notices)?;
-        let Some(form) = form else {
-            return Ok(());
-        };
-        let prepared = |product: &StoredProduct| -> Result<PreparedProduct, StoreError> {
-            let mut prepared = PreparedProduct::new(product.clone())?;
-            prepared.pack(form)?;
-            Ok(prepared)
-        };
-        match (&before, &after) {
-            (Some(_), None) => found.writes.push(Write::EndBase(base.code.clone())),
-            (None, Some(_)) => found.writes.push(Write::PutBase(prepared(base)?)),
-            _ => {}
-        }
-        match (old, new) {
-            (_, Some(new)) if old != Some(new) => found.writes.push(Write::Put(prepared(new)?)),
-            (Some(_), None) => found.writes.push(Write::Retire(base.code.clone())),
-            _ => {}
+        self.notice(&base, after.as_ref(), &mut found.notices)?;
+        if let Some(form) = form {
+            let before = before.as_ref().map(|effect| effect.product.as_ref());
+            found.write(base, before, after.map(|effect| effect.product), form)?;
         }
         Ok(())
     }

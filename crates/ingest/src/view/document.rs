@@ -51,7 +51,6 @@ pub fn document(product: &Product, content: &Content) -> serde_json::Result<Docu
     };
     let mut json = Vec::with_capacity(DOCUMENT_BYTES);
     serde_json::to_writer(&mut json, &wire_product(product, &amounts, urls, other))?;
-    json.shrink_to_fit();
     let json = String::from_utf8(json).map_err(serde::de::Error::custom)?;
     let content = match &product.detail {
         Detail::Other(_) => content_json.map(|(length, tail)| {

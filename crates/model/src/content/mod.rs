@@ -166,6 +166,11 @@ impl<T> PerText<T> {
         &mut self.0[name as usize]
     }
 
+    /// Returns what `convert` makes of each value.
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> PerText<U> {
+        PerText(self.0.map(convert))
+    }
+
     /// Iterates over all names with their values, in the contract's order.
     pub fn iter(&self) -> impl Iterator<Item = (TextName, &T)> {
         TextName::ALL.into_iter().zip(&self.0)

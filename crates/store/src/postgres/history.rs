@@ -7,7 +7,8 @@ use vitrine_model::revision::Revision;
 
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
-use crate::overrides::{BaseHint, base_of};
+use crate::base::base_of;
+use crate::overrides::BaseHint;
 use crate::prepared::{LiveDigests, ProductDigest, RecordDigest};
 use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,

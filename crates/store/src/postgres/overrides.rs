@@ -9,10 +9,11 @@ use super::publish::{PUBLISHING, PostgresPublication};
 use super::session::{Session, Typed, count, get, number};
 use super::{BEGIN_READ, PostgresStore, READ_TIMEOUT, WORK_TIMEOUT, history};
 use crate::StoreError;
+use crate::base::{base_digest, base_json};
 use crate::fail_point::FailPoint;
 use crate::overrides::{
     BaseHint, NewOverride, NextInstant, OverriddenProduct, OverrideEnd, OverrideStatus,
-    OverrideStore, StorePublication, StoredOverride, base_digest, base_json,
+    OverrideStore, StorePublication, StoredOverride,
 };
 use crate::prepared::PreparedProduct;
 use crate::record::{Moment, ProductVisitor, StoredProduct};
@@ -208,7 +209,10 @@ impl StorePublication for PostgresPublication {
     }
 
     fn put_base(&mut self, base: PreparedProduct) -> Result<(), StoreError> {
-        let base = base.product();
+        self.keep_live_as_base(base.product())
+    }
+
+    fn keep_live_as_base(&mut self, base: &StoredProduct) -> Result<(), StoreError> {
         let json = base_json(base)?;
         let digest = base_digest(base.code.as_str(), &json);
         let from = number(self.number);

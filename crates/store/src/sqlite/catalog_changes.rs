@@ -77,13 +77,19 @@ const CHANGED_VERSIONS: &str = "select null from product_version indexed by prod
 const CHANGED_CODES: &str = "select code from product_version indexed by product_appeared where from_revision > ?1 \
      union select code from product_version indexed by product_retired where until_revision > ?1";
 
-/// Returns the SQL for the live products of these codes.
+/// Returns the SQL for the live products that appeared after revision ?1, and the codes of products that were retired after it.
+/// Live versions are read in the order in which they were written: their rows and documents lie together.
 fn changed_products() -> String {
+    let no_columns = PRODUCT_COLUMNS.split(", ").map(|_| "null");
+    let no_columns: Vec<&str> = no_columns.collect();
     format!(
-        "select {PRODUCT_COLUMNS}, t.code from ({CHANGED_CODES}) t \
-         left join product_version v on v.code = t.code and v.until_revision is null \
-         left join product_document d on d.product_version_id = v.id \
-         order by t.code"
+        "select {PRODUCT_COLUMNS}, null from product_version v indexed by product_appeared \
+            left join product_document d on d.product_version_id = v.id \
+            where v.from_revision > ?1 and v.until_revision is null \
+         union all select {}, t.code from (\
+            select distinct code from product_version indexed by product_retired where until_revision > ?1) t \
+            where not exists (select 1 from product_version l where l.code = t.code and l.until_revision is null)",
+        no_columns.join(", ")
     )
 }
 

@@ -11,8 +11,9 @@ use vitrine_model::revision::Revision;
 use super::catalog::VERSIONS;
 use super::during;
 use crate::StoreError;
+use crate::base::texts_of_json;
 use crate::document::unpack;
-use crate::overrides::{BaseHint, texts_of_json};
+use crate::overrides::BaseHint;
 use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
     PublishedRevision, RevisionNote, StoredProduct, VersionSpan,

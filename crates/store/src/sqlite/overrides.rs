@@ -1,6 +1,7 @@
 //! Overrides, and the bases of products that they alter.
 
 use jiff::Timestamp;
+use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, Row, params};
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
@@ -8,13 +9,14 @@ use vitrine_model::revision::Revision;
 use super::publish::{PUBLISHING, SqlitePublication};
 use super::{SqliteStore, during, history, open};
 use crate::StoreError;
+use crate::base::texts_json;
 use crate::fail_point::FailPoint;
 use crate::overrides::{
     BaseHint, NewOverride, NextInstant, OverriddenProduct, OverrideEnd, OverrideStatus,
-    OverrideStore, StorePublication, StoredOverride, texts_json,
+    OverrideStore, StorePublication, StoredOverride,
 };
 use crate::prepared::{DocumentForm, PreparedProduct};
-use crate::record::{Moment, ProductVisitor, StoredProduct};
+use crate::record::{Moment, OwnText, ProductVisitor, StoredProduct};
 use crate::values::{code, from_millis};
 
 const READING: &str = "reading the overrides";
@@ -24,6 +26,16 @@ pub(super) const SCHEMA: u32 = 7;
 
 const OVERRIDES: &str = "select number, definition, from_at, until_at, created_at, created_by, note, status, \
                          ended_at, ended_by, end_note from catalog_override";
+
+const INSERT_BASE: &str = "insert into base_version (code, from_revision, own_texts, digest, content_start, content_end, \
+                           discount_multiplier, is_orderable, countries, categories, document) \
+                           values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+/// The live version of a product, in the order of [`INSERT_BASE`]. Not in one statement with it: before a statement that may
+/// insert several rows changes a page, SQLite keeps the old one, to undo it.
+const LIVE_AS_BASE: &str = "select digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, \
+                            (select document from product_document where product_version_id = v.id) \
+                            from product_version v where code = ? and until_revision is null";
 
 impl OverrideStore for SqliteStore {
     fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError> {
@@ -95,6 +107,22 @@ impl OverrideStore for SqliteStore {
             },
         )
         .map(Option::flatten)
+    }
+}
+
+impl SqlitePublication {
+    /// Stores the texts of the base that was inserted last.
+    fn put_base_texts(&mut self, texts: &[OwnText]) -> Result<(), StoreError> {
+        let id = self.connection.last_insert_rowid();
+        for own in texts {
+            self.execute(
+                "insert into base_text (base_version_id, digest) values (?, ?) on conflict do nothing",
+                params![id, own.digest.as_bytes()],
+            )?;
+        }
+        FailPoint::PublishBasePut.pass()?;
+        self.has_bases = true;
+        Ok(())
     }
 }
 
@@ -220,12 +248,11 @@ impl StorePublication for SqlitePublication {
         let (product, [countries, categories]) = (base.product(), base.lists());
         self.end_base(&product.code)?;
         self.execute(
-            "insert into base_version (code, from_revision, digest, content_start, content_end, \
-             discount_multiplier, is_orderable, countries, categories, own_texts, document) \
-             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            INSERT_BASE,
             params![
                 product.code.as_str(),
                 self.number,
+                texts_json(&product.own_texts)?,
                 base.digest().0,
                 product.content.as_ref().map(|range| range.start),
                 product.content.as_ref().map(|range| range.end),
@@ -233,25 +260,38 @@ impl StorePublication for SqlitePublication {
                 product.is_orderable,
                 countries,
                 categories,
-                texts_json(&product.own_texts)?,
                 base.packed(),
             ],
         )?;
-        let id = self.connection.last_insert_rowid();
-        for own in &product.own_texts {
-            self.execute(
-                "insert into base_text (base_version_id, digest) values (?, ?) on conflict do nothing",
-                params![id, own.digest.as_bytes()],
-            )?;
-        }
-        FailPoint::PublishBasePut.pass()?;
-        self.has_bases = true;
-        Ok(())
+        self.put_base_texts(&product.own_texts)
+    }
+
+    fn keep_live_as_base(&mut self, live: &StoredProduct) -> Result<(), StoreError> {
+        let (code, texts) = (live.code.as_str(), texts_json(&live.own_texts)?);
+        let copy = || -> rusqlite::Result<usize> {
+            let mut insert = self.connection.prepare_cached(INSERT_BASE)?;
+            insert.raw_bind_parameter(1, code)?;
+            insert.raw_bind_parameter(2, self.number)?;
+            insert.raw_bind_parameter(3, texts)?;
+            let mut statement = self.connection.prepare_cached(LIVE_AS_BASE)?;
+            statement.query_row([code], |row| {
+                for column in 0..8 {
+                    insert.raw_bind_parameter(
+                        4 + column,
+                        ToSqlOutput::Borrowed(row.get_ref(column)?),
+                    )?;
+                }
+                insert.raw_execute()
+            })
+        };
+        copy().map_err(during(PUBLISHING))?;
+        self.put_base_texts(&live.own_texts)
     }
 
     fn end_base(&mut self, code: &ProductCode) -> Result<(), StoreError> {
         let ended = self.execute(
-            "update base_version set until_revision = ? where code = ? and until_revision is null",
+            "update base_version set until_revision = ? \
+             where id = (select id from base_version where code = ? and until_revision is null)",
             params![self.number, code.as_str()],
         )?;
         self.has_bases |= ended > 0;

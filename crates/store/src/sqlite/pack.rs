@@ -5,8 +5,8 @@ use rusqlite::{Connection, params};
 
 use super::during;
 use crate::StoreError;
+use crate::base::{base_digest, base_json, base_of, texts_json, texts_of_json};
 use crate::document::{PackedDocument, unpack};
-use crate::overrides::{base_digest, base_json, base_of, texts_json, texts_of_json};
 use crate::prepared::{DocumentForm, PreparedProduct};
 use crate::record::StoredProduct;
 use crate::values::{self, read_lists};

@@ -13,12 +13,13 @@ use crate::Rule;
 use crate::history::at;
 use crate::products::{product, product_with_text, publish, publish_texts, second};
 
-pub const ALL: [Rule; 5] = [
+pub const ALL: [Rule; 6] = [
     ("overrides begin and end", overrides_begin_and_end),
     (
         "a base lies beside its product",
         base_lies_beside_its_product,
     ),
+    ("a live version becomes a base", live_version_becomes_a_base),
     (
         "a change of a base alone is a revision",
         base_alone_is_a_revision,
@@ -109,6 +110,18 @@ fn overrides_begin_and_end(store: &dyn Store) {
 }
 
 fn base_lies_beside_its_product(store: &dyn Store) {
+    base_lies_beside(store, |publication, base| {
+        publication.put_base(prepared(base)).unwrap();
+    });
+}
+
+fn live_version_becomes_a_base(store: &dyn Store) {
+    base_lies_beside(store, |publication, base| {
+        publication.keep_live_as_base(base).unwrap();
+    });
+}
+
+fn base_lies_beside(store: &dyn Store, put: fn(&mut dyn StorePublication, &StoredProduct)) {
     let (base, seen, other) = (product("A", "1"), product("A", "2"), product("B", "1"));
     let hidden = product_with_text("C", "# Text");
     publish_texts(store, &[("C", "# Text")], second(5));
@@ -120,9 +133,9 @@ fn base_lies_beside_its_product(store: &dyn Store) {
     .unwrap();
     let mut publication = store.publish().unwrap();
     assert_eq!(publication.overridden().unwrap(), []);
-    publication.put_base(prepared(&base)).unwrap();
+    put(&mut *publication, &base);
     publication.put(&seen).unwrap();
-    publication.put_base(prepared(&hidden)).unwrap();
+    put(&mut *publication, &hidden);
     publication.retire(&hidden.code).unwrap();
     assert_eq!(commit(publication, second(20)), Some(3));
     assert_eq!(

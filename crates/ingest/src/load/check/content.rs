@@ -1,5 +1,7 @@
 //! Texts of a record: Markdown, outside addresses, or absent (docs/contract/texts.md#loading).
 
+use std::sync::LazyLock;
+
 use vitrine_model::Invalid;
 use vitrine_model::content::{
     ContentUpdate, LoadedText, PackedMarkdown, PerText, TextDigest, TextName, Update,
@@ -8,6 +10,13 @@ use vitrine_model::url::WebUrl;
 
 use super::fields::{Context, Faulty, Fields};
 use crate::load::json::Node;
+
+/// Keys of a text as Markdown, by its address, and as HTML. Made once: of each record all are looked for.
+static KEYS: LazyLock<PerText<[String; 3]>> = LazyLock::new(|| {
+    PerText::from_fn(|name| {
+        ["_md", "_markdown_url", "_html"].map(|suffix| format!("{}{suffix}", name.as_str()))
+    })
+});
 
 /// Reads the `content_resources` of a detail object.
 pub(super) fn read(
@@ -43,7 +52,7 @@ pub(super) fn read(
     }
     Ok(ContentUpdate {
         locale: locale?,
-        texts: PerText::from_fn(|name| read.get(name).clone().unwrap_or_default()),
+        texts: read.map(Result::unwrap_or_default),
     })
 }
 
@@ -52,23 +61,22 @@ fn text(
     fields: &Fields<'_>,
     name: TextName,
 ) -> Result<Update<LoadedText>, Faulty> {
-    let key = |suffix| format!("{}{suffix}", name.as_str());
-    let (markdown_key, url_key, html_key) = (key("_md"), key("_markdown_url"), key("_html"));
-    let html = match fields.stated(&html_key) {
+    let [markdown_key, url_key, html_key] = KEYS.get(name);
+    let html = match fields.stated(html_key) {
         Some(node) => {
             let expected = "the text as Markdown (`_md`) or its address (`_markdown_url`): HTML is rendered, not \
                  loaded";
             let invalid = Invalid::new("html_loaded", expected);
-            Err(context.fault(&fields.at.key(&html_key), Some(node), invalid))
+            Err(context.fault(&fields.at.key(html_key), Some(node), invalid))
         }
         None => Ok(()),
     };
-    let markdown = markdown(context, fields, &markdown_key);
-    let url: Result<Option<WebUrl>, Faulty> = context.optional(fields, &url_key);
+    let markdown = markdown(context, fields, markdown_key);
+    let url: Result<Option<WebUrl>, Faulty> = context.optional(fields, url_key);
     html?;
     let is_stated = fields
-        .stated(&markdown_key)
-        .or(fields.stated(&url_key))
+        .stated(markdown_key)
+        .or(fields.stated(url_key))
         .is_some();
     Ok(match (markdown?, url?) {
         (Some(digest), source) => Update::Set(LoadedText::Markdown { digest, source }),
