@@ -12,7 +12,7 @@ const KEY = 'vitrine-key';
 const SHOWN = 20000;
 const HEADERS = ['Content-Type', 'ETag', 'Cache-Control', 'Link', 'X-Api-Version', 'RateLimit-Policy', 'RateLimit', 'Retry-After', 'X-Request-Id'];
 
-const LANGUAGES = { sh: 'Shell', text: 'Shell', js: 'JavaScript', python: 'Python', go: 'Go', php: 'PHP', ruby: 'Ruby', java: 'Java', rust: 'Rust', json: 'JSON' };
+const LANGUAGES = { sh: 'Shell', text: 'Shell', http: 'HTTP', js: 'JavaScript', python: 'Python', go: 'Go', php: 'PHP', ruby: 'Ruby', java: 'Java', rust: 'Rust', json: 'JSON' };
 
 /** Tags in files that `--etag-save` would write. */
 const tags = new Map();

@@ -101,7 +101,7 @@ impl FieldCount<'_> {
             pointer, products, ..
         } = self;
         let pointer = single_line(pointer);
-        let counted = Counted(*products);
+        let counted = ProductCount(*products as u64);
         let shared = self.shared(2);
         match (&self.changes[..], shared) {
             ([(change, _)], _) => {
@@ -322,9 +322,9 @@ impl Plan {
 }
 
 /// Number of products, in words.
-struct Counted(usize);
+pub struct ProductCount(pub u64);
 
-impl fmt::Display for Counted {
+impl fmt::Display for ProductCount {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             1 => out.write_str("1 product"),

@@ -12,6 +12,7 @@ use super::assignment::DENOMINATIONS;
 use super::effect::effect;
 use super::unreadable::ReadOverrides;
 use super::{Assignment, Kind, Override};
+use crate::load::plan::ProductCount;
 use crate::selection::Selection;
 
 /// Overrides by `vitrine disable` of selected products.
@@ -38,10 +39,7 @@ impl Remaining {
     /// Returns what it does: `sets state=TEMPORARILY_DISABLED of 2 products`, `hides 1 product`.
     #[must_use]
     pub fn does(&self) -> String {
-        let products = match self.products {
-            1 => "1 product".to_owned(),
-            products => format!("{products} products"),
-        };
+        let products = ProductCount(self.products);
         match self.values.is_empty() {
             true => format!("hides {products}"),
             false => format!("sets {} of {products}", self.values.join(" ")),

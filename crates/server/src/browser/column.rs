@@ -103,7 +103,7 @@ impl Column {
 
     /// Returns true if the table has it unless others were chosen.
     pub(super) fn is_default(self) -> bool {
-        !matches!(self, Self::PayoutType | Self::Categories)
+        !matches!(self, Self::PayoutType | Self::Currency | Self::Categories)
     }
 }
 

@@ -36,7 +36,7 @@ struct KeyView {
     label: String,
     /// Word, and badge class; active keys have none.
     status: (&'static str, &'static str),
-    kind: &'static str,
+    is_test: bool,
     quota: Option<String>,
     version: Option<String>,
     /// Name, and URL of the grid as it sees the catalog.
@@ -44,9 +44,10 @@ struct KeyView {
     /// True if this server shows the key nothing, as it doesn't know the rules.
     is_unknown: bool,
     created: Timestamp,
-    expires: Option<Timestamp>,
-    revoked: Option<Timestamp>,
-    last_used: Option<String>,
+    /// Time at which it was revoked, or else expires.
+    ends: Option<Timestamp>,
+    is_revoked: bool,
+    last_used: Option<Timestamp>,
     usage: Usage,
 }
 
@@ -132,10 +133,7 @@ fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp, usage: Usage) 
         prefix: key.prefix.clone(),
         label: key.label.clone(),
         status: status_badge(key.status(now)),
-        kind: match key.kind {
-            KeyKind::Live => "Live",
-            KeyKind::Test => "Test",
-        },
+        is_test: key.kind == KeyKind::Test,
         quota: key.quota.map(|quota| quota.to_string()),
         version: key.api_version.clone(),
         assortment: assortment.map(|name| {
@@ -145,9 +143,9 @@ fn view(key: &KeyRecord, known: &AssortmentTable, now: Timestamp, usage: Usage) 
         is_unknown: known.held.contains(&key.prefix)
             || assortment.is_some_and(|name| known.get(name).is_none()),
         created: key.created_at,
-        expires: key.expires_at,
-        revoked: key.revoked_at,
-        last_used: key.last_used_at.as_ref().map(minute),
+        ends: key.revoked_at.or(key.expires_at),
+        is_revoked: key.revoked_at.is_some(),
+        last_used: key.last_used_at,
         usage,
     }
 }

@@ -276,7 +276,11 @@ impl Browser {
             },
             Some(Route::Picture(code, picture)) => self.picture(&code, picture).await,
             Some(route) => self.page(route, viewer, request, None).await,
-            None => Problem::not_found("Page not found", "Start from the catalog.").page(),
+            None => Problem::not_found(
+                "Page not found",
+                "There is nothing at this address. It may be mistyped, or what it showed is gone.",
+            )
+            .page(),
         }
     }
 

@@ -33,6 +33,8 @@ struct EndpointView {
     /// Word and badge class; none while all is well.
     state: Option<(&'static str, &'static str)>,
     reason: Option<String>,
+    /// True if nothing is sent until it is enabled.
+    is_off: bool,
     /// Label of its key, or the prefix if the key is gone.
     key: String,
     filters: String,
@@ -107,6 +109,7 @@ fn view(endpoint: &Endpoint, keys: &[KeyRecord]) -> EndpointView {
             }
             EndpointStatus::Active => None,
         },
+        is_off: endpoint.status != EndpointStatus::Active,
         reason: match is_active {
             true => endpoint.status_reason.clone(),
             false => Some("its key isn't accepted any more".to_owned()),

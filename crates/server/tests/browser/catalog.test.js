@@ -29,9 +29,12 @@ before(async () => {
   const rules = path.join(folder, 'nordic.json');
   writeFileSync(rules, JSON.stringify({ allow: [{ codes: ['PANDANLANE-SG', 'STARLOFT-EU'] }], discounts: [{ set: '0.0125' }] }));
   server.run('assortments', 'set', 'nordic', rules);
-  rmSync(folder, { recursive: true });
   server.run('disable', 'STARLOFT-EU', '--until', '4h', '--note', 'the issuer is down');
-  server.key('--quota', '100/60', '--assortment', 'nordic');
+  const [prefix] = server.key('--quota', '100/60', '--assortment', 'nordic').split('.');
+  const keyFile = path.join(folder, 'webhooks.key');
+  const webhook = ['--webhook-key-file', keyFile, '--webhook-networks', '127.0.0.0/8', '--json'];
+  PAGES.webhook = `/webhooks/${JSON.parse(server.run('webhooks', 'create', '--key', prefix, '--url', 'http://127.0.0.1:9/', ...webhook)).id}`;
+  rmSync(folder, { recursive: true });
   server.run('keys', 'create', '--label', 'old partner', '--test');
   server.run('keys', 'revoke', 'old partner');
   for (;;) {
@@ -63,6 +66,7 @@ const PAGES = {
   overrides: '/overrides',
   audit: '/audit',
   keys: '/keys',
+  webhooks: '/webhooks',
   missing: '/catalog/NO/SUCH/PAGE',
 };
 

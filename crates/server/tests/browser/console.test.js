@@ -60,9 +60,14 @@ for (const as of Object.keys(LOOKS)) {
       await accessible();
       await picture(`console-${name}`);
     }
+    await page.goto(`${server.admin}/acts/disable?code=BRIARWICK-*&until=4h`);
+    await page.click('main button[type=submit]');
+    await page.waitForSelector('text="Do it"');
+    await accessible();
+    await picture('console-plan');
     await page.goto(`${server.admin}/acts/disable?until=never`);
     await page.click('main button[type=submit]');
-    await page.waitForSelector('[role=alert]');
+    await page.waitForSelector('.act-field [role=alert]');
     await accessible();
     await picture('console-fault');
     // Chromium reports a status of 4xx as an error, also of a form that is shown again.

@@ -1,4 +1,4 @@
-//! Forms of acts in the console: what fits into them, and how they are changed.
+//! Forms of acts in the console: what fits into them, how they are changed, and where their faults stand; and the page of all acts.
 
 use crate::browser_acts::{catalog, console};
 use crate::harness::console::{Console, hidden};
@@ -122,5 +122,67 @@ fn categories_with_commas_are_selected() {
     assert_eq!(done.status, 200, "{}", text(&done.body));
     for (code, state) in [("A-1", "TEMPORARILY_DISABLED"), ("B-1", "LIVE")] {
         assert_eq!(console.store.json(&["show", code])["state"], state);
+    }
+}
+
+#[test]
+fn faults_stand_beside_their_fields() {
+    let console = console();
+    let owner = console.sign_in("owner");
+    for (path, fields, field) in [
+        ("disable", &[][..], "code"),
+        ("disable", &[("code", "A-1"), ("until", "soon")], "until"),
+        ("hide", &[("country", "XX")], "country"),
+        ("set", &[("code", "A-1"), ("value", "price=1")], "value"),
+        ("end-override", &[("number", "x")], "number"),
+        ("create-key", &[("label", "a"), ("quota", "x")], "quota"),
+        ("revoke-key", &[("key", "vitrine_none")], "key"),
+        ("roll-back", &[("revision", "99")], "revision"),
+        ("test-webhook", &[("endpoint", "wh_none")], "endpoint"),
+    ] {
+        let reply = console.post_form(&format!("/acts/{path}"), &owner, fields);
+        let shown = text(&reply.body);
+        assert_eq!(reply.status, 400, "{path}: {shown}");
+        let marked =
+            format!("aria-describedby=\"{field}-help {field}-fault\" aria-invalid=\"true\"");
+        assert!(shown.contains(&marked), "{path} {field}: {shown}");
+        assert!(shown.contains(&format!("id=\"{field}-fault\"")), "{shown}");
+        assert_eq!(shown.matches("role=\"alert\"").count(), 1, "{shown}");
+    }
+    // This one is about no field.
+    let fields = [("number", "7")];
+    let shown = text(
+        &console
+            .post_form("/acts/end-override", &owner, &fields)
+            .body,
+    );
+    assert!(shown.contains("there is no override 7"), "{shown}");
+    assert!(!shown.contains("aria-invalid"), "{shown}");
+}
+
+#[test]
+fn acts_are_listed_by_their_subjects() {
+    let console = console();
+    for (role, subjects) in [
+        ("viewer", &["Nothing to do for you"][..]),
+        ("editor", &["Products", "Overrides", "Assortments"]),
+        (
+            "owner",
+            &[
+                "Products",
+                "Overrides",
+                "Assortments",
+                "Keys",
+                "Catalog",
+                "Webhooks",
+            ],
+        ),
+    ] {
+        let session = console.sign_in(role);
+        let shown = text(&console.get("/acts", &session.cookie()).body);
+        let heads = shown.split("<h2>").skip(1);
+        let heads: Vec<_> = heads.filter_map(|rest| rest.split('<').next()).collect();
+        assert_eq!(heads, subjects, "{role}");
+        assert!(!shown.contains("href=\"/sign-out"), "{shown}");
     }
 }

@@ -220,7 +220,7 @@ fn fields_are_set_for_a_selection_by_filters() {
     );
     assert_eq!(hidden.status, 200);
     for (wrong, fields) in [
-        ("No products are selected", &[][..]),
+        ("no products are selected", &[][..]),
         ("isn&#39;t", &[("code", "A B/C")]),
         ("has no zone", &[("code", "A-1"), ("until", "2026-12-01")]),
         (

@@ -107,7 +107,7 @@ fn only_ended_overrides_with_time_left_are_made_again() {
     for (numbers, fault) in [
         ("1", "override 1 hasn&#39;t ended"),
         ("7", "there is no override 7"),
-        ("x", "Name the overrides by their numbers"),
+        ("x", "expected numbers, such as"),
     ] {
         let reply = console.post_form(AGAIN, &editor, &[("number", numbers)]);
         let shown = text(&reply.body);

@@ -149,7 +149,9 @@ fn overrides_are_listed_by_status_and_in_an_agenda() {
         place("1 Disable A") < place("2 Set B discount_multiplier=0.02"),
         "{words}"
     );
-    assert!(place("2 Set B discount") < place("3 Hide B"), "{words}");
+    let agenda = place("begins Set B");
+    assert!(place("2 Set B discount") < agenda, "{words}");
+    assert!(agenda < place("3 Hide B"), "{words}");
     assert!(
         words.contains(EVIL) && words.contains("a mistake"),
         "{words}"

@@ -267,7 +267,6 @@ fn columns_are_those_of_the_address_in_one_order() {
         "code",
         "state",
         "orderable",
-        "currency",
         "amounts",
         "discount",
         "countries",
@@ -288,6 +287,19 @@ fn columns_are_those_of_the_address_in_one_order() {
     assert_eq!(sorted, ["descending"]);
     let cards = browsed.page("/catalog?view=cards");
     assert!(cards.tags("table").is_empty() && cards.tags("h2").len() > 1);
+}
+
+#[test]
+fn picked_filters_are_named_and_folded_up() {
+    let browsed = open(Store::of(&[gift_card("A")]), &[]);
+    let page = browsed.page("/catalog?orderable=yes");
+    assert!(
+        page.text().contains("Can be ordered: Yes"),
+        "{}",
+        page.text()
+    );
+    let body = text(&page.reply.body);
+    assert!(body.contains("<details class=\"filter-groups\">"), "{body}");
 }
 
 #[test]

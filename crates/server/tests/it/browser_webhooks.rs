@@ -92,3 +92,19 @@ fn replay_since_a_pruned_revision_says_what_is_sent() {
     let done = perform(&console, &owner, REPLAY, &fields);
     assert!(text(&done.body).contains(sent), "{}", text(&done.body));
 }
+
+#[test]
+fn endpoint_is_paused_or_enabled_from_its_page() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let endpoint = delivery.endpoint(&[]).id;
+    let console = Console::open(delivery.store, &[]);
+    console.add("owner", "owner");
+    let owner = console.sign_in("owner");
+    let [pause, enable] = ["/acts/pause-webhook", "/acts/enable-webhook"];
+    for (act, other) in [(pause, enable), (enable, pause)] {
+        let target = format!("/webhooks/{endpoint}");
+        let page = text(&console.get(&target, &owner.cookie()).body);
+        assert!(page.contains(act) && !page.contains(other), "{page}");
+        perform(&console, &owner, act, &[("endpoint", endpoint.as_str())]);
+    }
+}

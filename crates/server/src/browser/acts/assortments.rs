@@ -28,7 +28,10 @@ fn name<'c>(context: &'c Context<'_>) -> anyhow::Result<&'c str> {
 }
 
 fn name_field(context: &Context<'_>) -> Field {
-    let words = ("Assortment", "Its name.");
+    let words = (
+        "Assortment",
+        "Its name, as the page of assortments lists it.",
+    );
     Field::new(context, FieldKind::Line, "assortment", words)
 }
 
@@ -51,7 +54,7 @@ fn roll_back_page(context: &Context<'_>, base: Option<String>) -> ActPage {
                 "version",
                 (
                     "Version",
-                    "Its number; the page of the assortment lists them.",
+                    "Its number, as the page of the assortment lists it.",
                 ),
             ),
             field(
@@ -82,7 +85,7 @@ pub(super) fn roll_back(context: &Context<'_>) -> Outcome {
 fn rolled_back(context: &Context<'_>) -> anyhow::Result<ActPage> {
     let (name, form) = (name(context)?, &context.form);
     let Ok(number) = form.text("version").parse::<u32>() else {
-        bail!("Version: name it by its number, such as `3`");
+        bail!("Version: expected its number, such as `3`");
     };
     let allowances = form.words("allow").into_iter().map(str::parse);
     let allowances: Result<Vec<_>, String> = allowances.collect();

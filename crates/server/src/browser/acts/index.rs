@@ -3,7 +3,7 @@
 use askama::Template;
 use http::StatusCode;
 
-use super::ACTS;
+use super::{ACTS, ActLink};
 use crate::browser::answer::{self, ASSETS, Shown};
 use crate::browser::sign_in::viewer;
 
@@ -12,7 +12,8 @@ use crate::browser::sign_in::viewer;
 struct IndexPage {
     assets: &'static str,
     here: &'static str,
-    acts: Vec<(&'static str, &'static str)>,
+    /// Links with their paths, by subject.
+    groups: Vec<Vec<(&'static str, ActLink)>>,
 }
 
 /// Renders the page of all acts that the operator may do.
@@ -20,12 +21,12 @@ pub(in crate::browser) fn index() -> Shown {
     let viewer = viewer::current();
     let may = |role| viewer.as_ref().is_some_and(|viewer| viewer.is(role));
     let acts = ACTS.iter().filter(|act| may(act.role));
+    let links: Vec<_> = acts.filter_map(|act| Some((act.path, act.link?))).collect();
+    let groups = links.chunk_by(|(_, one), (_, next)| one.subject == next.subject);
     let page = IndexPage {
         assets: ASSETS,
         here: "acts",
-        acts: acts
-            .filter_map(|act| Some((act.path, act.title?)))
-            .collect(),
+        groups: groups.map(<[_]>::to_vec).collect(),
     };
     answer::html(StatusCode::OK, &page)
 }

@@ -19,6 +19,8 @@ use crate::times::{after, parse_moment, to_second};
 /// Sentence above a new key.
 const ONCE: &str = "Copy this key now; it won’t be shown again.";
 
+const LABEL: (&str, &str) = ("Label", "Names the key in lists and in the audit log.");
+
 fn field(context: &Context<'_>, name: &'static str, words: (&'static str, &'static str)) -> Field {
     Field::new(context, FieldKind::Line, name, words)
 }
@@ -31,7 +33,7 @@ fn values(context: &Context<'_>) -> Vec<Field> {
     });
     let mut versions = vec![(String::new(), "the default one".to_owned())];
     versions.extend(served);
-    let words = ("API version", "Of responses to requests that name none.");
+    let words = ("API version", "For requests that name none.");
     let known = context.browser.app.live.keys();
     let assortments = names(known.assortments()).into_iter().map(str::to_owned);
     let assortments: Vec<String> = assortments.collect();
@@ -47,13 +49,13 @@ fn values(context: &Context<'_>) -> Vec<Field> {
         field(
             context,
             "quota",
-            ("Quota", "REQUESTS/SECONDS, such as 600/60. Empty: none."),
+            ("Quota", "Requests/seconds, such as 600/60. Empty: none."),
         ),
         Field::new(
             context,
             FieldKind::Suggested(assortments),
             "assortment",
-            ("Assortment", "That the key sees. Empty: the whole catalog."),
+            ("Assortment", "What the key sees. Empty: the whole catalog."),
         ),
         Field::new(context, FieldKind::Choice(versions), "api_version", words),
     ]
@@ -98,7 +100,7 @@ fn known(context: &Context<'_>) -> anyhow::Result<KeyRecord> {
     let prefix = keys::prefix_of(context.form.text("key"));
     let all = context.store.keys()?;
     let found = all.into_iter().find(|record| record.prefix == prefix);
-    found.with_context(|| format!("no key has the prefix `{prefix}`; the page of keys lists all"))
+    found.with_context(|| format!("Key: none has the prefix `{prefix}`; see the page of keys"))
 }
 
 fn prefix(context: &Context<'_>) -> Field {
@@ -127,8 +129,8 @@ fn all_keys() -> Vec<(String, &'static str)> {
 }
 
 fn create_page(context: &Context<'_>) -> ActPage {
-    let words = ("Test key", "It may ask for any error by X-Simulate.");
-    let mut fields = vec![field(context, "label", ("Label", "For people."))];
+    let words = ("Test key", "It can ask for any error with X-Simulate.");
+    let mut fields = vec![field(context, "label", LABEL)];
     fields.push(Field::new(context, FieldKind::Tick, "test", words));
     fields.extend(values(context));
     fields.push(Field::note(context));
@@ -183,10 +185,7 @@ fn created(context: &Context<'_>) -> anyhow::Result<Told> {
 }
 
 fn set_page(context: &Context<'_>) -> ActPage {
-    let mut fields = vec![
-        prefix(context),
-        field(context, "label", ("Label", "For people.")),
-    ];
+    let mut fields = vec![prefix(context), field(context, "label", LABEL)];
     fields.extend(values(context));
     fields.push(Field::note(context));
     ActPage::new(

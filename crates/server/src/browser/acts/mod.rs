@@ -64,11 +64,19 @@ pub struct Act {
     /// Least role that may see the page and send the form.
     pub role: Role,
     /// Link to it on the page of all acts; none if it stands elsewhere.
-    title: Option<&'static str>,
+    link: Option<ActLink>,
     /// Shows the empty form; none if another page has it.
     show: Option<fn(&Context<'_>) -> Outcome>,
     /// Plans or does it.
     run: fn(&Context<'_>) -> Outcome,
+}
+
+/// Link to an act on the page of all acts.
+#[derive(Debug, Clone, Copy)]
+struct ActLink {
+    /// The things that it changes; acts on the same ones are neighbours in the table.
+    subject: &'static str,
+    title: &'static str,
 }
 
 impl std::fmt::Debug for Act {
@@ -191,7 +199,7 @@ impl Act {
             (true, Some(show)) => self.render(show(&context), viewer),
             (true, None) => Err(Problem::not_found(
                 "Page not found",
-                "Start from the catalog.",
+                "There is nothing at this address. It may be mistyped, or what it showed is gone.",
             )),
         }
     }

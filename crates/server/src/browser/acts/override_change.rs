@@ -2,20 +2,12 @@
 
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::apply::Intent;
-use vitrine_ingest::load::plan::Listing;
+use vitrine_ingest::load::plan::{Listing, ProductCount};
 use vitrine_ingest::overrides::Override;
 use vitrine_ingest::overrides::change::Changed;
 
 use super::page::{Told, plan_digest};
 use crate::browser::times::minute;
-
-/// Returns the words for a number of products.
-fn products(count: u64) -> String {
-    match count {
-        1 => "1 product".to_owned(),
-        count => format!("{count} products"),
-    }
-}
 
 /// Returns the products, values and span of an override, in a sentence.
 fn made_text(one: &Override) -> String {
@@ -70,7 +62,10 @@ fn lines(changed: &Changed, intent: Intent) -> Vec<String> {
         ));
     }
     if !changed.made.is_empty() {
-        lines.push(format!("It selects {} now.", products(changed.selected)));
+        lines.push(format!(
+            "It selects {} now.",
+            ProductCount(changed.selected)
+        ));
     }
     let counts = changed.seen_counts();
     let begins_later = changed.made.iter().any(|made| !made.is_active());
@@ -109,19 +104,19 @@ pub(super) fn told(changed: &Changed, intent: Intent) -> Told {
         told.warnings.push(format!("There is no product {code}."));
     }
     for (number, count) in &changed.notices.overlapping {
-        let count = products(*count);
+        let count = ProductCount(*count);
         told.warnings.push(format!(
             "Override {number} sets the same fields of {count}; this one, made later, takes precedence."
         ));
     }
     for (number, count) in &changed.notices.without_amounts {
-        let count = products(*count);
+        let count = ProductCount(*count);
         told.warnings.push(format!(
             "{count} can't be ordered all the same: override {number} narrows their amounts."
         ));
     }
     for (number, count) in &changed.notices.hidden {
-        let count = products(*count);
+        let count = ProductCount(*count);
         told.warnings.push(format!(
             "Override {number} hides {count} of these; clients see nothing of them until it ends."
         ));
@@ -130,7 +125,7 @@ pub(super) fn told(changed: &Changed, intent: Intent) -> Told {
         0 => {}
         emptied => told.warnings.push(format!(
             "No amount is left of {} of these, which can't be ordered then.",
-            products(emptied)
+            ProductCount(emptied)
         )),
     }
     if changed.selected == 0 && changed.missing.is_empty() && !changed.made.is_empty() {

@@ -262,7 +262,7 @@ pub(super) fn numbers(context: &Context<'_>) -> Result<Vec<u64>, String> {
     let numbers = context.form.words("number").into_iter().map(str::parse);
     match numbers.collect::<Result<Vec<u64>, _>>() {
         Ok(numbers) if !numbers.is_empty() => Ok(numbers),
-        _ => Err("Name the overrides by their numbers, such as `7`.".to_owned()),
+        _ => Err("Numbers of overrides: expected numbers, such as `7`.".to_owned()),
     }
 }
 

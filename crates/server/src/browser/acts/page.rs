@@ -226,6 +226,8 @@ struct Rendered<'a> {
     token: &'a str,
     /// Text and code, alternating.
     fault: Vec<&'a str>,
+    /// Name of the field beside which the fault is shown; above the form if it is about none.
+    faulty: Option<&'static str>,
     fields: &'a [Field],
     step: &'a Step,
     /// Random name of the confirmation.
@@ -242,6 +244,15 @@ impl Rendered<'_> {
     /// Returns true if one of these fields is filled in.
     fn is_filled(group: &[Field]) -> bool {
         group.iter().any(|field| !field.value.is_empty())
+    }
+
+    /// Returns true if there is a fault that is about no field.
+    fn has_general_fault(&self) -> bool {
+        self.faulty.is_none() && self.fault != [""]
+    }
+
+    fn is_faulty(&self, field: &Field) -> bool {
+        self.faulty == Some(field.name)
     }
 }
 
@@ -325,11 +336,20 @@ impl ActPage {
         self
     }
 
+    /// Returns the name of the field that a fault is about: the fault begins with its label.
+    fn faulty(&self, fault: &str) -> Option<&'static str> {
+        let is_about = |field: &&Field| {
+            let rest = fault.strip_prefix(field.label);
+            rest.is_some_and(|rest| rest.starts_with(": "))
+        };
+        self.fields.iter().find(is_about).map(|field| field.name)
+    }
+
     pub(super) fn render(&self, act: &Act, viewer: &Viewer) -> Shown {
         let (status, fault) = match (&self.fault, &self.step) {
-            (Some((status, fault)), _) => (*status, fault.split('`').collect()),
-            (None, Step::Refused(_)) => (StatusCode::CONFLICT, Vec::new()),
-            (None, _) => (StatusCode::OK, Vec::new()),
+            (Some((status, fault)), _) => (*status, fault.as_str()),
+            (None, Step::Refused(_)) => (StatusCode::CONFLICT, ""),
+            (None, _) => (StatusCode::OK, ""),
         };
         let page = Rendered {
             assets: ASSETS,
@@ -338,7 +358,8 @@ impl ActPage {
             lead: self.lead,
             path: act.path,
             token: &viewer.form_token,
-            fault,
+            fault: fault.split('`').collect(),
+            faulty: self.faulty(fault),
             fields: &self.fields,
             step: &self.step,
             once: password::random().map_err(|_| Problem::failed("This page can't be shown"))?,

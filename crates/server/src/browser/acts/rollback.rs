@@ -9,7 +9,10 @@ use super::{Context, Outcome};
 const COMMAND: &str = "vitrine rollback";
 
 fn page(context: &Context<'_>) -> ActPage {
-    let words = ("Revision", "Its number.");
+    let words = (
+        "Revision",
+        "The number of the revision to make live again, such as 12.",
+    );
     ActPage::new(
         "Roll back the catalog",
         "Makes an old revision live again, as a new one; nothing is rewritten, and overrides stay.",
@@ -27,10 +30,10 @@ pub(super) fn show(context: &Context<'_>) -> Outcome {
 pub(super) fn run(context: &Context<'_>) -> Outcome {
     let page = page(context);
     let Ok(number) = context.form.text("revision").parse::<u64>() else {
-        let fault = "Name the revision by its number, such as `12`.".to_owned();
+        let fault = "Revision: expected its number, such as `12`.".to_owned();
         return page.with_fault(fault).into();
     };
-    let missing = || format!("There is no revision {number}.");
+    let missing = || format!("Revision: there is no revision {number}.");
     if !context.form.is_confirmed() {
         return match rollback::plan(context.store, number) {
             Ok(Some(plan)) => page.planned(planned(number, &plan)),

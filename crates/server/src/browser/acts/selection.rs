@@ -80,7 +80,10 @@ pub(super) fn read(form: &Form) -> Result<Selection, String> {
         },
     };
     match selection == Selection::default() {
-        true => Err("No products are selected: name some, or all of them with `*`.".to_owned()),
+        true => Err(
+            "Product codes: no products are selected; name some, or all of them with `*`."
+                .to_owned(),
+        ),
         false => Ok(selection),
     }
 }

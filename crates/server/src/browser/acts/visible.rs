@@ -69,6 +69,9 @@ pub(super) fn expired(record: &KeyRecord, now: Timestamp) -> Vec<String> {
 pub(super) fn require_assortment(store: &dyn Store, name: &str) -> anyhow::Result<()> {
     match live_version(store, name)? {
         Some(_) => Ok(()),
-        None => bail!("there is no assortment `{}`", name.replace('`', "'")),
+        None => bail!(
+            "Assortment: there is no assortment `{}`",
+            name.replace('`', "'")
+        ),
     }
 }

@@ -112,7 +112,7 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
 }
 
 fn replay_page(context: &Context<'_>) -> ActPage {
-    let words = ("Since revision", "Its number.");
+    let words = ("Since revision", "The number of the revision, such as 12.");
     let since = Field::new(context, FieldKind::Line, "since", words);
     REPLAY.page_with(context, vec![since])
 }
@@ -125,14 +125,14 @@ pub(super) fn replay(context: &Context<'_>) -> Outcome {
     REPLAY.run_on(context, replay_page(context), |endpoint| {
         let number = context.form.text("since").parse::<u64>();
         let number =
-            number.map_err(|_| anyhow!("name the revision by its number, such as `12`"))?;
+            number.map_err(|_| anyhow!("Since revision: expected its number, such as `12`"))?;
         let revision = context.store.revision(number)?;
-        let revision = revision.ok_or_else(|| anyhow!("there is no revision {number}"))?;
+        let revision = revision.ok_or_else(|| anyhow!("Since revision: there is no revision {number}"))?;
         // Moving it forward would leave out changes that weren't sent yet.
         let acknowledged = acknowledged_revision(&endpoint.progress.position).unwrap_or_default();
         if acknowledged < number {
             bail!(
-                "the endpoint has acknowledged revision {acknowledged} only, and is told of all that follows; there is nothing to send again"
+                "Since revision: the endpoint has acknowledged revision {acknowledged} only, and is told of all that follows; there is nothing to send again"
             );
         }
         let position = position_of_revision(context.store, &endpoint.key, &revision.revision)?;
@@ -214,7 +214,8 @@ impl OnEndpoint {
         decide: impl FnOnce(&Endpoint) -> anyhow::Result<Decided>,
     ) -> anyhow::Result<Told> {
         let id = context.form.text("endpoint");
-        let missing = || anyhow!("there is no such endpoint; the page of webhooks lists all");
+        let missing =
+            || anyhow!("Endpoint: there is none with this id; the page of webhooks lists all");
         let endpoint = context.store.endpoint(id)?.ok_or_else(missing)?;
         let Decided { change, warning } = decide(&endpoint)?;
         let (will, did) = self.words;
