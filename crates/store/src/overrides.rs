@@ -219,6 +219,17 @@ pub trait OverrideStore: Send + Sync {
     /// As [`read_base`](Self::read_base).
     fn read_live_base(&self, hint: &BaseHint, visit: ProductVisitor<'_>) -> Result<(), StoreError>;
 
+    /// Reads the bases of the live products with these codes, hidden ones included, as of one moment and in any order.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read, or `visit` fails.
+    fn read_live_bases_of(
+        &self,
+        codes: &[ProductCode],
+        visit: ProductVisitor<'_>,
+    ) -> Result<(), StoreError>;
+
     /// Returns the base of a product at a moment.
     ///
     /// # Errors

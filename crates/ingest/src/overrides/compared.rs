@@ -66,6 +66,15 @@ pub(super) enum Write {
 }
 
 impl Write {
+    /// Returns the code of a product whose live version is replaced or ended.
+    pub(super) fn live_code(&self) -> Option<&ProductCode> {
+        match self {
+            Self::Put(product) => Some(product.code()),
+            Self::Retire(code) => Some(code),
+            Self::KeepBase(_) | Self::EndBase(_) => None,
+        }
+    }
+
     pub(super) fn apply(self, publication: &mut dyn StorePublication) -> Result<(), StoreError> {
         match self {
             Self::KeepBase(base) => publication.keep_live_as_base(&base),

@@ -9,12 +9,12 @@ use std::thread;
 use vitrine_model::code::ProductCode;
 use vitrine_store::overrides::{BaseHint, StorePublication};
 use vitrine_store::prepared::DocumentForm;
-use vitrine_store::record::{Moment, StoredProduct};
+use vitrine_store::record::StoredProduct;
 use vitrine_store::{Store, StoreError};
 
 use super::assignment::{Assignment, DENOMINATIONS};
 use super::change::Changed;
-use super::compared::{Compared, Notices};
+use super::compared::{Compared, Notices, Write};
 use super::effect::{Effect, effect, seen, unhidden, without_amounts};
 use super::{Definition, Override};
 use crate::load::difference::Pair;
@@ -50,16 +50,14 @@ pub(super) fn each_base(
         })?;
         return Ok(());
     };
-    for code in named.into_iter().flatten().collect::<BTreeSet<&str>>() {
-        // Codes of frozen selections may be gone.
-        let Ok(code) = code.parse::<ProductCode>() else {
-            continue;
-        };
-        if let Some(base) = store.base_product(&code, Moment::Live)? {
-            missing.remove(base.code.as_str());
-            look(base)?;
-        }
-    }
+    let named: BTreeSet<&str> = named.into_iter().flatten().collect();
+    // What isn't a code can't be found, and is missing.
+    let codes = named.into_iter().filter_map(|code| code.parse().ok());
+    let codes: Vec<ProductCode> = codes.collect();
+    store.read_live_bases_of(&codes, &mut |base| {
+        missing.remove(base.code.as_str());
+        Ok(look(base)?)
+    })?;
     Ok(())
 }
 
@@ -171,8 +169,12 @@ impl<'p> Pass<'p> {
                 {
                     let mut compared = compared?;
                     if let Some(publication) = publication.as_deref_mut() {
-                        let mut writes = std::mem::take(&mut compared.writes).into_iter();
-                        writes.try_for_each(|write| write.apply(publication))?;
+                        let writes = std::mem::take(&mut compared.writes);
+                        let codes: Vec<&ProductCode> =
+                            writes.iter().filter_map(Write::live_code).collect();
+                        // A store across a network looks them up together.
+                        publication.live_digests(&codes)?;
+                        (writes.into_iter()).try_for_each(|write| write.apply(publication))?;
                     }
                     found.append(compared);
                 }

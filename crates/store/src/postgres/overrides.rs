@@ -1,11 +1,13 @@
 //! Overrides, and the bases of products that they alter.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
-use super::publish::{PUBLISHING, PostgresPublication};
+use super::publish::{BATCH, PUBLISHING, PostgresPublication};
 use super::session::{Session, Typed, count, get, number};
 use super::{BEGIN_READ, PostgresStore, READ_TIMEOUT, WORK_TIMEOUT, history};
 use crate::StoreError;
@@ -81,6 +83,23 @@ impl OverrideStore for PostgresStore {
         })
     }
 
+    fn read_live_bases_of(
+        &self,
+        codes: &[ProductCode],
+        visit: ProductVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        self.read(READING, WORK_TIMEOUT, |session| {
+            session.run(READING, history::FORCE_INDEX_LOOKUPS)?;
+            for codes in codes.chunks(BATCH) {
+                let codes: Vec<&str> = codes.iter().map(ProductCode::as_str).collect();
+                for base in bases_or_products_of(session, &codes, Moment::Live)? {
+                    visit(base).map_err(StoreError::Visitor)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
     fn base_product(
         &self,
         code: &ProductCode,
@@ -89,15 +108,30 @@ impl OverrideStore for PostgresStore {
         self.quick(|session| {
             session.transaction(READING, BEGIN_READ, |session| {
                 history::at(session, moment, |session, _| {
-                    match history::bases_of(session, &[code.as_str()], moment)?.pop() {
-                        Some(base) => Ok(Some(base)),
-                        None => history::product(session, code, moment),
-                    }
+                    let found = bases_or_products_of(session, &[code.as_str()], moment)?;
+                    Ok(found.into_iter().next())
                 })
             })
         })
         .map(Option::flatten)
     }
+}
+
+/// Returns the bases of products at a moment, in any order: those stored beside them, or the products themselves.
+fn bases_or_products_of(
+    session: &mut Session,
+    codes: &[&str],
+    moment: Moment,
+) -> Result<Vec<StoredProduct>, StoreError> {
+    let mut found = history::bases_of(session, codes, moment)?;
+    let with_base: HashSet<&str> = found.iter().map(|base| base.code.as_str()).collect();
+    let mut others = codes.to_vec();
+    others.retain(|code| !with_base.contains(code));
+    if !others.is_empty() {
+        let products = history::products_of(session, &others, moment)?;
+        found.extend(products.into_iter().map(|(_, _, product)| product));
+    }
+    Ok(found)
 }
 
 fn read(session: &mut Session, rest: &str) -> Result<Vec<StoredOverride>, StoreError> {

@@ -32,7 +32,7 @@ pub(super) const PUBLISHING: &str = "publishing";
 const MAX_CACHED: usize = 2_000;
 
 /// Number of products fetched in one statement.
-const BATCH: usize = 500;
+pub(super) const BATCH: usize = 500;
 
 /// Maximum time that a publish waits for another writer of the audit log.
 const LOG_WAIT: Duration = Duration::from_secs(30);

@@ -93,19 +93,29 @@ impl OverrideStore for SqliteStore {
         history::visit_bases(&transaction, Moment::Live, hint, visit)
     }
 
+    fn read_live_bases_of(
+        &self,
+        codes: &[ProductCode],
+        visit: ProductVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        let mut connection = self.connect()?;
+        let transaction = connection.transaction().map_err(during(READING))?;
+        for code in codes {
+            if let Some(base) = base_or_product(&transaction, code, Moment::Live)? {
+                visit(base).map_err(StoreError::Visitor)?;
+            }
+        }
+        Ok(())
+    }
+
     fn base_product(
         &self,
         code: &ProductCode,
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {
-        history::at(
-            &mut self.quick()?.connection,
-            moment,
-            |transaction, _| match history::base(transaction, code, moment)? {
-                Some(base) => Ok(Some(base)),
-                None => history::product(transaction, code, moment),
-            },
-        )
+        history::at(&mut self.quick()?.connection, moment, |transaction, _| {
+            base_or_product(transaction, code, moment)
+        })
         .map(Option::flatten)
     }
 }
@@ -123,6 +133,18 @@ impl SqlitePublication {
         FailPoint::PublishBasePut.pass()?;
         self.has_bases = true;
         Ok(())
+    }
+}
+
+/// Returns the base of a product at a moment: the one stored beside it, or the product itself.
+fn base_or_product(
+    connection: &Connection,
+    code: &ProductCode,
+    moment: Moment,
+) -> Result<Option<StoredProduct>, StoreError> {
+    match history::base(connection, code, moment)? {
+        Some(base) => Ok(Some(base)),
+        None => history::product(connection, code, moment),
     }
 }
 

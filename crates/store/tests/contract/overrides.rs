@@ -153,6 +153,15 @@ fn base_lies_beside(store: &dyn Store, put: fn(&mut dyn StorePublication, &Store
     assert_eq!(read(&hidden, Moment::Revision(3)), Some(hidden.clone()));
     assert_eq!(read(&hidden, Moment::Revision(9)), None);
     assert_eq!(read(&product("D", "1"), Moment::Live), None);
+    let mut found = Vec::new();
+    let codes = [&product("D", "1"), &hidden, &other, &base].map(|one| one.code.clone());
+    let read = store.read_live_bases_of(&codes, &mut |base| {
+        found.push(base);
+        Ok(())
+    });
+    read.unwrap();
+    found.sort_by(|one, other| one.code.cmp(&other.code));
+    assert_eq!(Some(found), all);
 
     let mut publication = store.publish().unwrap();
     let overridden =
