@@ -171,6 +171,7 @@ impl Problem {
             "No catalog yet",
             "Load one with `vitrine load FILE`; this page shows it as soon as it is live. If one was loaded already, it is still being read.",
         )
+        .leading_to("/catalog", "Try again")
     }
 
     /// Logs a store's error; returns the problem of an unreadable store.
