@@ -52,8 +52,9 @@ impl Catalogs {
     fn is_followed(&self, server: &Server, when: &str) -> bool {
         let number = || {
             let ready = server.ask_admin("GET", "/readyz");
-            // SQLite tries a lock that it doesn't get for ten seconds, now and then twice in one step of the thread.
-            let is_stuck = ready.json()["reason"] == "catalog_thread_stuck";
+            // SQLite tries a lock that it doesn't get for ten seconds, now and then twice in one step of a thread.
+            let stuck = ["catalog_thread_stuck", "keys_thread_stuck"];
+            let is_stuck = stuck.iter().any(|reason| ready.json()["reason"] == *reason);
             assert!(
                 ready.status == 200 || is_stuck,
                 "{when}: {}",

@@ -170,7 +170,8 @@ pub(super) fn remove(context: &Context<'_>) -> Outcome {
 fn removed(context: &Context<'_>) -> anyhow::Result<(ActPage, Told)> {
     let name = name(context)?;
     let base = base(context, name)?;
-    let live = live_version(context.store, name)?.ok_or_else(|| unknown(name))?;
+    let live = live_version(context.store, name)?;
+    let live = live.ok_or_else(|| anyhow!("Assortment: {}", unknown(name)))?;
     let users = users(context.store, name)?;
     if !users.is_empty() {
         let named: Vec<&str> = users.iter().take(MAX_NAMED).map(String::as_str).collect();
@@ -256,7 +257,7 @@ pub(super) fn accept(context: &Context<'_>) -> Outcome {
 
 fn accepted(context: &Context<'_>) -> anyhow::Result<Told> {
     if !context.form.has("compared") {
-        bail!("compare the assortments and the keys with what was agreed first, and say so");
+        bail!("I compared them with what was agreed: do that first, then tick this");
     }
     let links = vec![
         ("/assortments".to_owned(), "All assortments"),
