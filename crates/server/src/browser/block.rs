@@ -14,7 +14,7 @@ use super::values::Value;
 /// Cards of a block.
 #[derive(Debug)]
 pub(super) struct CardBlock {
-    pub(super) cards: Box<[Arc<Card>]>,
+    pub(super) cards: Box<[Card]>,
     /// Hash of the product of each card.
     hashes: Box<[ContentHash]>,
     /// Members by filter value, ascending.
@@ -44,7 +44,7 @@ impl CardBlock {
             let card = match previous.find(code, hash) {
                 Some((card, text)) if card.discount == discount => {
                     searched.push_str(text);
-                    Arc::clone(card)
+                    card.clone()
                 }
                 _ => {
                     let card = Card::read(code, bytes, discount, &mut number);
@@ -52,7 +52,7 @@ impl CardBlock {
                         searched.push_str(&part.to_lowercase());
                         searched.push('\n');
                     }
-                    Arc::new(card)
+                    card
                 }
             };
             for value in &card.values {
@@ -121,8 +121,8 @@ impl<'a> PreviousCards<'a> {
     }
 
     /// Returns the card of a product and its searched text, if the product hasn't changed. Each code must be above those before.
-    fn find(&mut self, code: &str, hash: ContentHash) -> Option<(&'a Arc<Card>, &'a str)> {
-        let is_below = |card: &Arc<Card>| *card.code < *code;
+    fn find(&mut self, code: &str, hash: ContentHash) -> Option<(&'a Card, &'a str)> {
+        let is_below = |card: &Card| *card.code < *code;
         while let Some((block, later)) = self.blocks.split_first() {
             if block.cards.last().is_none_or(is_below) {
                 (self.blocks, self.passed) = (later, 0);

@@ -145,8 +145,7 @@ impl Index {
 impl Index {
     /// Returns the card with this id, which is one of this index.
     pub(super) fn card(&self, id: CardId) -> Option<&Card> {
-        let cards = &self.blocks.get(id.block())?.cards;
-        cards.get(id.place()).map(|card| &**card)
+        self.blocks.get(id.block())?.cards.get(id.place())
     }
 
     /// Returns the name of a card in lower case.

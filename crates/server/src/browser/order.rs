@@ -66,16 +66,8 @@ impl Order {
             Column::Currency => by_group(index, Group::Currency, is_down),
             Column::Amounts => by_number(cards().map(|card| card.lowest_amount).collect()),
             Column::Discount => by_number(discounts(index, context.seen)),
-            Column::Countries => by_number(
-                cards()
-                    .map(|card| card.count(Group::Country) as u64)
-                    .collect(),
-            ),
-            Column::Categories => by_number(
-                cards()
-                    .map(|card| card.count(Group::Category) as u64)
-                    .collect(),
-            ),
+            Column::Countries => by_number(counts(index, Group::Country)),
+            Column::Categories => by_number(counts(index, Group::Category)),
             Column::Changed => by_number(last_changes(index, context.journal)),
         })
     }
@@ -127,6 +119,16 @@ fn by_group(index: &Index, group: Group, is_down: bool) -> Box<[CardId]> {
     let members = columns.into_iter().flat_map(|(_, column)| column);
     let ids = members.flat_map(|(at, members)| members.iter().map(|place| CardId::new(*at, place)));
     ids.collect()
+}
+
+/// Number of values of a group that each card has.
+fn counts(index: &Index, group: Group) -> Vec<u64> {
+    let lengths = index.blocks.iter().map(|block| block.cards.len());
+    let mut counts: Vec<Vec<u64>> = lengths.map(|length| vec![0; length]).collect();
+    for (at, members) in index.columns(group).iter().flatten() {
+        members.iter().for_each(|place| counts[*at][place] += 1);
+    }
+    counts.concat()
 }
 
 /// Discount of each card, as it is shown, in millionths and raised by one; zero if it isn't known.

@@ -147,7 +147,7 @@ impl Selection {
 
     /// Returns the number of selected products with a code below `code`.
     fn rank_by_code(&self, index: &Index, code: &str) -> usize {
-        let is_below = |card: &Arc<Card>| *card.code < *code;
+        let is_below = |card: &Card| *card.code < *code;
         let starts_below = |block: &Arc<CardBlock>| block.cards.first().is_some_and(is_below);
         let Some(at) = index.blocks.partition_point(starts_below).checked_sub(1) else {
             return 0;
