@@ -1,5 +1,5 @@
 //! Index of cards: built when the grid is first requested, and for each later snapshot from the blocks shared with the
-//! previous one.
+//! previous one and the cards of products that haven't changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
