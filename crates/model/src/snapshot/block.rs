@@ -255,7 +255,8 @@ impl Block {
     }
 
     /// Returns the hash of the product at `slot`.
-    pub(super) fn hash(&self, slot: usize) -> ContentHash {
+    #[must_use]
+    pub fn hash(&self, slot: usize) -> ContentHash {
         let bytes = self.hash_bytes(slot..slot + 1).first_chunk();
         bytes.map_or_else(ContentHash::default, |bytes| {
             ContentHash::from_bytes(*bytes)

@@ -1,7 +1,8 @@
 //! Amounts of a product, in one line.
 
 use serde::Deserialize;
-use std::borrow::Cow;
+
+use super::borrowed::Borrowed;
 
 /// Maximum number of amounts of a list that are shown.
 const MAX_SHOWN: usize = 4;
@@ -10,19 +11,20 @@ const MAX_SHOWN: usize = 4;
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Denominations<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Option<Cow<'a, str>>,
+    kind: Option<Borrowed<'a>>,
     #[serde(borrow)]
-    minimum_value: Option<Cow<'a, str>>,
+    minimum_value: Option<Borrowed<'a>>,
     #[serde(borrow)]
-    maximum_value: Option<Cow<'a, str>>,
-    available_list: Option<Vec<Cow<'a, str>>>,
+    maximum_value: Option<Borrowed<'a>>,
+    #[serde(borrow)]
+    available_list: Option<Vec<Borrowed<'a>>>,
 }
 
 /// Price of a plan.
 #[derive(Debug, Deserialize)]
 pub(super) struct Plan<'a> {
     #[serde(borrow)]
-    price: Option<Cow<'a, str>>,
+    price: Option<Borrowed<'a>>,
 }
 
 /// Returns the amounts with their currency: `EUR 5, 10, 25`, `SEK 50 – 5,000`, `USD 4.99 – 149 · 3 plans`.
@@ -43,29 +45,21 @@ pub(super) fn in_words(
 pub(super) fn lowest(denominations: Option<&Denominations<'_>>, plans: Option<&[Plan<'_>]>) -> u64 {
     let listed = denominations.and_then(|of| of.available_list.as_deref());
     let minimum = denominations.and_then(|of| of.minimum_value.as_deref());
-    let listed = listed.unwrap_or_default().iter().map(AsRef::as_ref);
     let is_fixed = denominations.is_some_and(|of| of.kind.as_deref() == Some("fixed"));
+    let listed = listed.filter(|_| is_fixed).unwrap_or_default().iter();
+    let listed = listed.filter_map(|amount| hundredths(amount)).min();
     let prices = plans.unwrap_or_default().iter();
     let prices = prices.filter_map(|plan| plan.price.as_deref());
-    let amounts: Vec<u64> = match is_fixed {
-        true => listed.filter_map(hundredths).collect(),
-        false => Vec::new(),
-    };
-    let shown = match amounts.is_empty() {
-        true => minimum
-            .into_iter()
-            .chain(prices)
-            .filter_map(hundredths)
-            .min(),
-        false => amounts.into_iter().min(),
-    };
-    shown.unwrap_or_default()
+    let others = || minimum.into_iter().chain(prices).filter_map(hundredths);
+    listed.or_else(|| others().min()).unwrap_or_default()
 }
 
 /// Returns an amount in hundredths.
 fn hundredths(amount: &str) -> Option<u64> {
     let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
-    let cents: u64 = format!("{fraction:0<2}").get(..2)?.parse().ok()?;
+    let mut digits = fraction.chars().chain(['0', '0']);
+    let mut digit = || digits.next()?.to_digit(10).map(u64::from);
+    let cents = digit()? * 10 + digit()?;
     whole
         .parse::<u64>()
         .ok()?
@@ -77,7 +71,7 @@ fn describe_denominations(denominations: &Denominations<'_>) -> String {
     let list = denominations.available_list.as_deref().unwrap_or_default();
     let is_open = denominations.kind.as_deref() != Some("fixed");
     if is_open || list.is_empty() {
-        let end = |end: &Option<Cow<'_, str>>| end.as_deref().map(readable);
+        let end = |end: &Option<Borrowed<'_>>| end.as_deref().map(readable);
         return range(
             end(&denominations.minimum_value),
             end(&denominations.maximum_value),

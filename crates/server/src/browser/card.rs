@@ -8,12 +8,13 @@ use vitrine_model::money::Discount;
 
 use super::Picture;
 use super::amounts::{self, Denominations, Plan};
+use super::borrowed::Borrowed;
 use super::group::{Group, NO, YES};
 use super::placeholder::{self, Colour};
 use super::values::Value;
 
 /// Card of a product.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Card {
     pub(super) name: Box<str>,
     pub(super) code: Box<str>,
@@ -44,8 +45,10 @@ struct Parsed<'a> {
     is_orderable: bool,
     #[serde(borrow)]
     payout_type: Cow<'a, str>,
-    categories: Vec<Cow<'a, str>>,
-    countries_redeemable_in: Vec<Cow<'a, str>>,
+    #[serde(borrow)]
+    categories: Vec<Borrowed<'a>>,
+    #[serde(borrow)]
+    countries_redeemable_in: Vec<Borrowed<'a>>,
     #[serde(borrow, default)]
     gift_card: Option<Detail<'a>>,
     #[serde(borrow, default)]
@@ -67,11 +70,11 @@ struct Detail<'a> {
 #[derive(Debug, Default, Deserialize)]
 struct Assets<'a> {
     #[serde(borrow, default)]
-    card_image_url: Option<Cow<'a, str>>,
+    card_image_url: Option<Borrowed<'a>>,
     #[serde(borrow, default)]
-    icon_image_url: Option<Cow<'a, str>>,
+    icon_image_url: Option<Borrowed<'a>>,
     #[serde(borrow, default)]
-    primary_color: Option<Cow<'a, str>>,
+    primary_color: Option<Borrowed<'a>>,
 }
 
 impl<'a> Parsed<'a> {
@@ -102,7 +105,7 @@ fn later_detail<'a>(bytes: &'a [u8], payout_type: &str) -> Detail<'a> {
         let value = assets.and_then(|assets| assets.member(name));
         value
             .and_then(Node::text)
-            .map(|text| Cow::Owned(text.to_owned()))
+            .map(|text| Borrowed(Cow::Owned(text.to_owned())))
     };
     Detail {
         assets: Some(Assets {
@@ -162,17 +165,11 @@ impl Card {
         let bare = self.amounts.strip_prefix(currency);
         bare.unwrap_or(&self.amounts).trim_start()
     }
-
-    /// Returns the number of its values of a group.
-    pub(super) fn count(&self, group: Group) -> usize {
-        let values = self.values.iter();
-        values.filter(|value| value.group() == group).count()
-    }
 }
 
 /// Returns the first of some words, and the number of others: `SE, NO, DK +4`.
-fn abbreviated(words: &[Cow<'_, str>]) -> String {
-    let shown = words.iter().take(MAX_COUNTRIES).map(AsRef::as_ref);
+fn abbreviated(words: &[Borrowed<'_>]) -> String {
+    let shown = words.iter().take(MAX_COUNTRIES).map(|word| &**word);
     let shown = shown.collect::<Vec<&str>>().join(", ");
     match words.len().saturating_sub(MAX_COUNTRIES) {
         0 => shown,

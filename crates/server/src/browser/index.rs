@@ -1,5 +1,5 @@
 //! Index of cards: built when the grid is first requested, and for each later snapshot from the blocks shared with the
-//! previous one.
+//! previous one and the cards of products that haven't changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,7 +11,7 @@ use vitrine_model::changes::StateId;
 use vitrine_model::snapshot::{BitSet256, Block, Snapshot};
 
 use super::assortments::Seen;
-use super::block::CardBlock;
+use super::block::{CardBlock, PreviousCards};
 use super::card::Card;
 use super::column::{Column, Sort};
 use super::group::Group;
@@ -85,10 +85,12 @@ impl Index {
         let mut values = before
             .map(|before| Values::clone(&before.values))
             .unwrap_or_default();
+        let blocks = before.map_or(&[][..], |before| &before.blocks);
+        let mut previous = PreviousCards::of(blocks);
         let digests: Vec<BlockDigest> = snapshot.blocks().iter().map(digest).collect();
         let block = |(block, digest): (&Block, &BlockDigest)| match known.get(digest) {
             Some(known) => Arc::clone(known),
-            None => Arc::new(CardBlock::read(block, |group, name| {
+            None => Arc::new(CardBlock::of(block, &mut previous, |group, name| {
                 values.number(group, name)
             })),
         };

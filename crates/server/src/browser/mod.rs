@@ -22,6 +22,7 @@ mod assortment_pages;
 mod assortments;
 mod audit;
 mod block;
+mod borrowed;
 mod calendar;
 mod card;
 mod catalog;

@@ -12,10 +12,10 @@ use crate::harness::browsed::{Browsed, BrowsedPage, attribute, codes, open};
 use crate::harness::{Store, gift_card, text, wait_for};
 
 /// SplitMix64, from `VITRINE_SEED` or another seed each time.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn new(test: &str) -> Self {
+    pub fn new(test: &str) -> Self {
         let given = std::env::var("VITRINE_SEED").ok();
         let seed = given.and_then(|seed| seed.parse().ok());
         let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(test));
@@ -23,7 +23,7 @@ impl Random {
         Self(seed)
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -49,7 +49,8 @@ const NAMES: [&str; 9] = [
     "<b>bold</b>",
 ];
 
-fn random_product(random: &mut Random, number: usize) -> Value {
+/// Returns a product with values that have much in common with others'.
+pub fn random_product(random: &mut Random, number: usize) -> Value {
     let mut product = gift_card(&format!("C{:04}", number * 7 % 10_000));
     product["name"] = match random.below(3) {
         0 => (*random.of(&NAMES)).into(),
