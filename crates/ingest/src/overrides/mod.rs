@@ -47,6 +47,9 @@ use crate::as_texts;
 use crate::load::guard::Allowance;
 use crate::selection::Selection;
 
+/// Maximum number of codes that a text names.
+const MAX_NAMED_CODES: usize = 10;
+
 /// Kind of an override: the command that made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -122,7 +125,7 @@ impl Definition {
         }
     }
 
-    /// Returns the products in words: `BRIARWICK-*, country SE or NO`. It has texts of outside.
+    /// Returns the products in words: `BRIARWICK-*, country SE or NO`. Of many codes it has the first. It has texts of outside.
     #[must_use]
     pub fn products_text(&self) -> String {
         if let Some(frozen) = &self.frozen {
@@ -142,7 +145,13 @@ impl Definition {
             is_orderable,
         } = &self.selection;
         let texts = |values: &[String]| values.join(" or ");
-        let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
+        let named = codes.iter().take(MAX_NAMED_CODES).map(ToString::to_string);
+        let mut named: Vec<String> = named.collect();
+        match codes.len() - named.len() {
+            0 => {}
+            1 => named.push("1 other code".to_owned()),
+            others => named.push(format!("{others} other codes")),
+        }
         let countries: Vec<String> = countries.iter().map(ToString::to_string).collect();
         let orderable = match is_orderable {
             Some(true) => "orderable",
@@ -150,7 +159,7 @@ impl Definition {
             None => "",
         };
         let parts = [
-            ("", texts(&codes)),
+            ("", texts(&named)),
             ("country ", texts(&countries)),
             ("category ", texts(categories)),
             ("currency ", texts(currencies)),
