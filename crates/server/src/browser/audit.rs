@@ -58,7 +58,7 @@ impl AuditPage {
 /// Returns true if a field had no value, and has none.
 fn is_empty(change: &FieldChange) -> bool {
     let values = [&change.before, &change.after];
-    values.into_iter().flatten().all(|value| value.is_empty())
+    values.into_iter().flatten().all(String::is_empty)
 }
 
 /// Cuts a long value. Of the position of an endpoint, a token, the beginning tells it from others.
