@@ -47,7 +47,7 @@ use crate::as_texts;
 use crate::load::guard::Allowance;
 use crate::selection::Selection;
 
-/// Maximum number of codes that a text names.
+/// Maximum number of codes that a summary names.
 const MAX_NAMED_CODES: usize = 10;
 
 /// Kind of an override: the command that made it.
@@ -125,9 +125,19 @@ impl Definition {
         }
     }
 
-    /// Returns the products in words: `BRIARWICK-*, country SE or NO`. Of many codes it has the first. It has texts of outside.
+    /// Returns the products in words: `BRIARWICK-*, country SE or NO`. It has texts of outside.
     #[must_use]
     pub fn products_text(&self) -> String {
+        self.products_with_codes(usize::MAX)
+    }
+
+    /// Returns the products in words, of many codes the first ones. It has texts of outside.
+    #[must_use]
+    pub fn products_summary(&self) -> String {
+        self.products_with_codes(MAX_NAMED_CODES)
+    }
+
+    fn products_with_codes(&self, max_codes: usize) -> String {
         if let Some(frozen) = &self.frozen {
             return match frozen.len() {
                 1 => "1 product that matched when it was made".to_owned(),
@@ -145,7 +155,7 @@ impl Definition {
             is_orderable,
         } = &self.selection;
         let texts = |values: &[String]| values.join(" or ");
-        let named = codes.iter().take(MAX_NAMED_CODES).map(ToString::to_string);
+        let named = codes.iter().take(max_codes).map(ToString::to_string);
         let mut named: Vec<String> = named.collect();
         match codes.len() - named.len() {
             0 => {}

@@ -185,7 +185,7 @@ pub(super) fn in_words(one: &StoredOverride) -> (&'static str, String, String) {
                 Kind::Set => read.definition.values_text(),
                 Kind::Disable | Kind::Hide => String::new(),
             };
-            (action, read.definition.products_text(), values)
+            (action, read.definition.products_summary(), values)
         }
         Err(_) => ("Unknown", "can’t be read".to_owned(), String::new()),
     }

@@ -100,7 +100,10 @@ fn made_text(one: &Override) -> String {
 
 /// Returns the values of an override, and its products.
 fn in_words(one: &Override) -> String {
-    let (values, products) = (one.definition.values_text(), one.definition.products_text());
+    let (values, products) = (
+        one.definition.values_text(),
+        one.definition.products_summary(),
+    );
     format!("{} of {}", single_line(&values), single_line(&products))
 }
 
