@@ -148,6 +148,27 @@ if (form) {
   });
 }
 
+// Selected products: all of the page at once, and their number.
+
+const SELECTABLE = '.products input[name="code"]';
+
+function showSelected() {
+  const all = [...document.querySelectorAll(SELECTABLE)];
+  const selected = all.filter((one) => one.checked).length;
+  const count = document.querySelector('.selected-count');
+  if (count) count.textContent = selected === 0 ? 'Selected products:' : `${selected} selected:`;
+  const every = document.querySelector('input[data-select="page"]');
+  if (!every) return;
+  every.checked = selected > 0 && selected === all.length;
+  every.indeterminate = selected > 0 && selected < all.length;
+}
+
+document.addEventListener('change', ({ target }) => {
+  if (target.dataset.select === 'page') for (const one of document.querySelectorAll(SELECTABLE)) one.checked = target.checked;
+  else if (!target.matches(SELECTABLE)) return;
+  showSelected();
+});
+
 // Keys.
 
 const ROWS = '.products tbody tr, .grid .product';

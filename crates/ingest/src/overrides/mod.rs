@@ -47,6 +47,9 @@ use crate::as_texts;
 use crate::load::guard::Allowance;
 use crate::selection::Selection;
 
+/// Maximum number of codes that a summary names.
+const MAX_NAMED_CODES: usize = 10;
+
 /// Kind of an override: the command that made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -125,6 +128,16 @@ impl Definition {
     /// Returns the products in words: `BRIARWICK-*, country SE or NO`. It has texts of outside.
     #[must_use]
     pub fn products_text(&self) -> String {
+        self.products_with_codes(usize::MAX)
+    }
+
+    /// Returns the products in words, of many codes the first ones. It has texts of outside.
+    #[must_use]
+    pub fn products_summary(&self) -> String {
+        self.products_with_codes(MAX_NAMED_CODES)
+    }
+
+    fn products_with_codes(&self, max_codes: usize) -> String {
         if let Some(frozen) = &self.frozen {
             return match frozen.len() {
                 1 => "1 product that matched when it was made".to_owned(),
@@ -142,7 +155,13 @@ impl Definition {
             is_orderable,
         } = &self.selection;
         let texts = |values: &[String]| values.join(" or ");
-        let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
+        let named = codes.iter().take(max_codes).map(ToString::to_string);
+        let mut named: Vec<String> = named.collect();
+        match codes.len() - named.len() {
+            0 => {}
+            1 => named.push("1 other code".to_owned()),
+            others => named.push(format!("{others} other codes")),
+        }
         let countries: Vec<String> = countries.iter().map(ToString::to_string).collect();
         let orderable = match is_orderable {
             Some(true) => "orderable",
@@ -150,7 +169,7 @@ impl Definition {
             None => "",
         };
         let parts = [
-            ("", texts(&codes)),
+            ("", texts(&named)),
             ("country ", texts(&countries)),
             ("category ", texts(categories)),
             ("currency ", texts(currencies)),

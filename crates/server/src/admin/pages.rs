@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Body;
@@ -35,7 +35,11 @@ pub(super) async fn answer<B: Body<Error: Into<BoxError>>>(
     let (head, body) = request.into_parts();
     let path = head.uri.path();
     let form = match (&head.method, Browser::max_form_bytes(path)) {
-        (&Method::GET | &Method::HEAD, _) if Browser::owns(path) => String::new(),
+        (&Method::GET | &Method::HEAD, _)
+            if Browser::owns(path) || is_mistyped(path, &head.headers) =>
+        {
+            String::new()
+        }
         (&Method::POST, Some(max_bytes)) => match form(&head.headers, body, max_bytes).await {
             Ok(form) => form,
             Err((status, words)) => return page(status, PLAIN, words),
@@ -57,6 +61,13 @@ pub(super) async fn answer<B: Body<Error: Into<BoxError>>>(
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Returns true if a person asks for a page that doesn't exist: the browser's page leads on, the text for programs doesn't.
+fn is_mistyped(path: &str, headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok());
+    let is_person = accepted.is_some_and(|kinds| kinds.contains("text/html"));
+    is_person && !matches!(path, "/livez" | "/readyz" | "/metrics")
+}
 
 /// Reads a form of at most so many bytes.
 async fn form<B: Body<Error: Into<BoxError>>>(

@@ -164,6 +164,14 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, title, help)
     }
 
+    /// Returns the problem of a path without a page.
+    pub(super) fn nothing_here() -> Self {
+        Self::not_found(
+            "Page not found",
+            "There is nothing at this address. It may be mistyped, or what it showed is gone.",
+        )
+    }
+
     /// Returns the problem of a server without a catalog.
     pub(super) fn no_catalog() -> Self {
         Self::new(

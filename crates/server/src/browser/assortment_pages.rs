@@ -31,7 +31,7 @@ const MAX_PAGES: usize = 1_000;
 const MAX_VERSIONS: u32 = 20;
 
 /// Maximum number of keys that are shown.
-const MAX_KEYS: usize = 100;
+const MAX_KEYS: usize = 20;
 
 #[derive(Template)]
 #[template(path = "browser/assortments.html")]
@@ -213,7 +213,8 @@ pub(super) fn one(browser: &Browser, name: &str, query: Option<&str>) -> Shown {
         return Err(Problem::not_found(
             "There is no such assortment",
             "It may have another name; the page of assortments lists all.",
-        ));
+        )
+        .leading_to("/assortments", "All assortments"));
     };
     let is_live = newest.rules.is_some();
     let number = version.unwrap_or(newest.number);

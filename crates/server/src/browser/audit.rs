@@ -2,7 +2,7 @@
 
 use askama::Template;
 use http::StatusCode;
-use vitrine_store::audit::AuditEntry;
+use vitrine_store::audit::{AuditEntry, FieldChange};
 
 use super::Browser;
 use super::answer::{self, ASSETS, Problem, Shown};
@@ -52,6 +52,24 @@ impl AuditPage {
     fn kind_word<'a>(&self, kind: &'a str) -> &'a str {
         let known = KINDS.into_iter().find(|(name, _)| *name == kind);
         known.map_or(kind, |(name, _)| name)
+    }
+}
+
+/// Returns true if a field had no value, and has none.
+fn is_empty(change: &FieldChange) -> bool {
+    let values = [&change.before, &change.after];
+    values.into_iter().flatten().all(String::is_empty)
+}
+
+/// Cuts a long value. Of the position of an endpoint, a token, the beginning tells it from others.
+fn cut(field: &str, value: &str) -> String {
+    let most = match field {
+        "position" => 12,
+        _ => 160,
+    };
+    match value.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
     }
 }
 

@@ -18,6 +18,7 @@ use super::paging::{PAGE, Pager, page_of};
 use super::query::Query;
 use super::selection::Selection;
 use super::table::{HeadView, OrderLink, RowView, Rows, heads, orders};
+use crate::http::request::query::encoded;
 
 /// Number of values of a group that are always visible; the others are in a disclosure.
 const MAX_OPEN: usize = 8;
@@ -62,6 +63,22 @@ impl CatalogPage<'_> {
     fn kept_by_filters(&self) -> Vec<(&'static str, String)> {
         let groups = Group::ALL.map(Group::parameter);
         self.query.kept(&[&["q", "as"][..], &groups].concat())
+    }
+
+    /// Returns the picked filters as the query of an act; none if an act can't select by all of them. States are left out: overrides
+    /// make them, and select by what loads brought.
+    fn act_filters(&self) -> Option<String> {
+        let query = self.query;
+        let is_other = |group: Group| matches!(group, Group::State | Group::Orderable);
+        let is_by_filters = query.search.is_empty() && query.assortment.is_none();
+        if !is_by_filters || query.is_all() || query.picked_groups().any(is_other) {
+            return None;
+        }
+        let pairs = query.picked_groups().flat_map(|group| {
+            let pair = move |value: &String| format!("{}={}", group.parameter(), encoded(value));
+            query.picked(group).iter().map(pair)
+        });
+        Some(pairs.collect::<Vec<_>>().join("&"))
     }
 
     /// Returns the name of the present order.

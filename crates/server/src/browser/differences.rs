@@ -1,5 +1,6 @@
 //! Differences between two revisions, product by product, and the fields that differ in most of them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use vitrine_ingest::load::difference::difference;
@@ -13,8 +14,11 @@ use vitrine_store::{Store, StoreError};
 use super::amounts::grouped;
 use super::changes::{ChangeView, view};
 
-/// Maximum number of products on a page: two versions of each are read.
-const PRODUCTS: usize = 500;
+/// Maximum number of products on a page.
+const PRODUCTS: usize = 100;
+
+/// Maximum number of products that are read for a page, two versions of each, to count the fields that differ.
+const MAX_READ: usize = 500;
 
 /// Maximum number of products among which a code is searched.
 const MAX_SEARCHED: u32 = 100_000;
@@ -43,8 +47,10 @@ pub(super) struct Differences {
     pub(super) created: Vec<ProductDifference>,
     pub(super) changed: Vec<ProductDifference>,
     pub(super) retired: Vec<ProductDifference>,
-    /// Fields that differ in products of the page, those of most first.
+    /// Fields that differ in the products that were read, those of most first.
     pub(super) fields: Vec<FieldView>,
+    /// Number of products that were read.
+    read: usize,
     /// Last code of the page, if others follow.
     pub(super) last: Option<ProductCode>,
 }
@@ -55,6 +61,18 @@ pub(super) struct ProductDifference {
     pub(super) code: String,
     pub(super) name: Option<String>,
     pub(super) changes: Vec<ChangeView>,
+}
+
+impl ProductDifference {
+    /// Returns the names of the fields that differ, cut after the third.
+    pub(super) fn field_names(&self) -> String {
+        let first = self.changes.iter().take(3);
+        let names: Vec<&str> = first.map(|change| change.place.as_str()).collect();
+        match self.changes.len() - names.len() {
+            0 => names.join(", "),
+            more => format!("{} and {more} more", names.join(", ")),
+        }
+    }
 }
 
 /// A field that differs, in all products together.
@@ -70,11 +88,22 @@ pub(super) struct FieldView {
 impl FieldView {
     fn of(count: &FieldCount<'_>) -> Self {
         let number = |products: usize| grouped(&products.to_string());
-        let is_only = count.changes.len() == 1;
-        let shared = (count.changes.iter()).filter(|(_, products)| is_only || *products > 1);
+        // Lists that gained the same entry are one change, whatever else they have.
+        let mut alike: Vec<(ChangeView, usize)> = Vec::new();
+        for (change, products) in &count.changes {
+            let change = view(change);
+            match alike.iter_mut().find(|(known, _)| *known == change) {
+                Some((_, known)) => *known += products,
+                None => alike.push((change, *products)),
+            }
+        }
+        alike.sort_by_key(|(_, products)| Reverse(*products));
+        let is_only = alike.len() == 1;
+        let shared = alike.into_iter();
         let shared: Vec<(ChangeView, String)> = shared
+            .filter(|(_, products)| is_only || *products > 1)
             .take(MAX_SHARED)
-            .map(|(change, products)| (view(change), number(*products)))
+            .map(|(change, products)| (change, number(products)))
             .collect();
         let place = count.pointer.split('/').skip(1).map(super::fields::label);
         Self {
@@ -109,60 +138,83 @@ impl Differences {
         };
         let search = wanted.search.to_lowercase();
         touched.retain(|code, _| code.as_str().to_lowercase().contains(&search));
-        let has_more = touched.len() > PRODUCTS;
+        let total = touched.len();
         let mut differences = Self::default();
         let mut plan = Plan::default();
-        for (code, kind) in touched.into_iter().take(PRODUCTS) {
+        // Number of products up to the last one of the page.
+        let mut paged = 0;
+        for (code, kind) in touched.into_iter().take(MAX_READ) {
             let at = |number| product_at(store, &code, Moment::Revision(number));
             let old = if from > 0 { at(from)? } else { None };
             let new = at(to)?;
-            if let (Some(_), Some(new)) = (&old, &new) {
+            differences.read += 1;
+            let sides = [old.as_ref(), new.as_ref()];
+            let Some((kind, product)) = wanted_difference(&code, kind, sides, wanted) else {
+                if !differences.is_full() {
+                    (differences.last, paged) = (Some(code), differences.read);
+                }
+                continue;
+            };
+            if let [Some(_), Some(new)] = sides {
                 plan.compare(old.as_ref(), new);
             }
-            differences.add(&code, kind, [old.as_ref(), new.as_ref()], wanted);
-            differences.last = Some(code);
+            if !differences.is_full() {
+                differences.list(kind).push(product);
+                (differences.last, paged) = (Some(code), differences.read);
+            }
         }
-        differences.last = differences.last.filter(|_| has_more);
+        differences.last = differences.last.filter(|_| paged < total);
         differences.fields = plan.by_field().iter().map(FieldView::of).collect();
         Ok(Some(differences))
     }
 
-    /// Adds a product if it differs and is wanted. `kind` is what one revision did; of several it is found out.
-    fn add(
-        &mut self,
-        code: &ProductCode,
-        kind: Option<ChangeKind>,
-        [old, new]: [Option<&StoredProduct>; 2],
-        wanted: &Wanted,
-    ) {
-        let found = match (old, new) {
-            (None, Some(_)) => Some(ChangeKind::Created),
-            (Some(_), None) => Some(ChangeKind::Retired),
-            (Some(old), Some(new)) if old != new => Some(ChangeKind::Changed),
-            _ => None,
-        };
-        let Some(kind) = kind.or(found) else { return };
-        let changes = match (old, new) {
-            (Some(old), Some(new)) => difference(old, new),
-            _ => Vec::new(),
-        };
-        let has_field = |field: &String| changes.iter().any(|change| change.pointer == *field);
-        let is_wanted = wanted.kind.is_none_or(|wanted| wanted == kind)
-            && wanted.field.as_ref().is_none_or(has_field);
-        if !is_wanted {
-            return;
-        }
-        let list = match kind {
+    /// Returns the number of products in which fields were counted.
+    pub(super) fn counted(&self) -> String {
+        grouped(&self.read.to_string())
+    }
+
+    fn is_full(&self) -> bool {
+        self.created.len() + self.changed.len() + self.retired.len() >= PRODUCTS
+    }
+
+    fn list(&mut self, kind: ChangeKind) -> &mut Vec<ProductDifference> {
+        match kind {
             ChangeKind::Created => &mut self.created,
             ChangeKind::Changed => &mut self.changed,
             ChangeKind::Retired => &mut self.retired,
-        };
-        list.push(ProductDifference {
+        }
+    }
+}
+
+/// Returns a product if it differs and is wanted. `kind` is what one revision did; of several it is found out.
+fn wanted_difference(
+    code: &ProductCode,
+    kind: Option<ChangeKind>,
+    [old, new]: [Option<&StoredProduct>; 2],
+    wanted: &Wanted,
+) -> Option<(ChangeKind, ProductDifference)> {
+    let found = match (old, new) {
+        (None, Some(_)) => Some(ChangeKind::Created),
+        (Some(_), None) => Some(ChangeKind::Retired),
+        (Some(old), Some(new)) if old != new => Some(ChangeKind::Changed),
+        _ => None,
+    };
+    let kind = kind.or(found)?;
+    let changes = match (old, new) {
+        (Some(old), Some(new)) => difference(old, new),
+        _ => Vec::new(),
+    };
+    let has_field = |field: &String| changes.iter().any(|change| change.pointer == *field);
+    let is_wanted = wanted.kind.is_none_or(|wanted| wanted == kind)
+        && wanted.field.as_ref().is_none_or(has_field);
+    is_wanted.then(|| {
+        let product = ProductDifference {
             code: code.to_string(),
             name: new.or(old).and_then(|product| name(&product.document)),
             changes: changes.iter().map(view).collect(),
-        });
-    }
+        };
+        (kind, product)
+    })
 }
 
 /// Returns the products that the revisions after `from` changed until `to`, with what a single one did; `None` if one of these
@@ -176,7 +228,7 @@ fn touched(
     // Which kind several revisions together are is known only from the products.
     let kind = wanted.kind.filter(|_| is_single);
     let limit = match wanted.search.is_empty() {
-        true => u32::try_from(PRODUCTS + 1).unwrap_or(u32::MAX),
+        true => u32::try_from(MAX_READ + 1).unwrap_or(u32::MAX),
         false => MAX_SEARCHED,
     };
     let mut touched = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Page of all keys: labels, status, assortments, last use, and requests by day. It has neither secrets nor their hashes.
+//! Pages of keys: labels, status, assortments, last use, and requests by day. It has neither secrets nor their hashes.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,18 @@ use vitrine_store::record::KeyDay;
 use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
-use super::query::Query;
+use super::query::{Query, pairs, refused, repeated, unknown};
 use super::times::{date, day, minute};
+use crate::http::request::query::encoded;
 
 /// Number of days of the charts, today included.
 const DAYS: usize = 30;
+
+/// Number of keys on a page.
+const PAGE: usize = 50;
+
+/// Maximum page number.
+const MAX_PAGES: usize = 10_000;
 
 /// Height of the charts, and width of a day in them, in units of their own.
 const HEIGHT: u64 = 20;
@@ -28,7 +35,13 @@ const WIDTH: usize = 4;
 struct KeysPage {
     assets: &'static str,
     here: &'static str,
+    search: String,
+    /// Number of keys that are found.
+    count: String,
+    /// Keys of the page.
     keys: Vec<KeyView>,
+    previous: Option<String>,
+    next: Option<String>,
 }
 
 struct KeyView {
@@ -96,10 +109,61 @@ impl Usage {
     }
 }
 
-/// Renders the page of all keys.
-pub(super) fn page(browser: &Browser) -> Shown {
+/// Keys to show.
+#[derive(Default)]
+struct Wanted {
+    /// Part of the label, of the prefix or of the assortment's name, in any case; empty for all.
+    search: String,
+    /// Number of the page, from 0.
+    page: usize,
+}
+
+impl Wanted {
+    fn parse(query: Option<&str>) -> Result<Self, Problem> {
+        let mut wanted = Self::default();
+        let mut given = Vec::new();
+        for (name, value) in pairs(query)? {
+            if given.contains(&name) {
+                return Err(repeated(&name));
+            }
+            match name.as_str() {
+                "q" => wanted.search = value.trim().to_owned(),
+                "page" => {
+                    let number = value.parse::<usize>().ok();
+                    let number = number.filter(|number| (1..=MAX_PAGES).contains(number));
+                    let why = "isn't a page number";
+                    wanted.page = number.ok_or_else(|| refused("page", why))? - 1;
+                }
+                _ => return Err(unknown(&name)),
+            }
+            given.push(name);
+        }
+        Ok(wanted)
+    }
+
+    fn matches(&self, key: &KeyRecord) -> bool {
+        let search = self.search.to_lowercase();
+        let texts = [Some(&key.label), Some(&key.prefix), key.assortment.as_ref()];
+        let mut texts = texts.into_iter().flatten();
+        texts.any(|text| text.to_lowercase().contains(&search))
+    }
+
+    /// Returns the URL of another page, from 0.
+    fn address(&self, page: usize) -> String {
+        let search = match self.search.is_empty() {
+            true => String::new(),
+            false => format!("q={}&", encoded(&self.search)),
+        };
+        format!("/keys?{search}page={}", page + 1)
+    }
+}
+
+/// Renders the page of keys.
+pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
+    let wanted = Wanted::parse(query)?;
     let keys = browser.store.keys();
     let mut keys = keys.map_err(|error| Problem::store_away(&error))?;
+    keys.retain(|key| wanted.matches(key));
     let now = Timestamp::now();
     let today = date(now);
     let since = today.saturating_sub(Span::new().days(DAYS as i64 - 1));
@@ -116,13 +180,17 @@ pub(super) fn page(browser: &Browser) -> Shown {
     // Active ones first, the newest first.
     keys.sort_by_key(|key| (!key.is_active(now), std::cmp::Reverse(key.created_at)));
     let live = browser.app.live.keys();
+    let shown = keys.iter().skip(wanted.page * PAGE).take(PAGE);
     let page = KeysPage {
         assets: ASSETS,
         here: "keys",
-        keys: keys
-            .iter()
+        count: grouped(&keys.len().to_string()),
+        keys: shown
             .map(|key| view(key, live.assortments(), now, usage(key)))
             .collect(),
+        previous: wanted.page.checked_sub(1).map(|page| wanted.address(page)),
+        next: (keys.len() > (wanted.page + 1) * PAGE).then(|| wanted.address(wanted.page + 1)),
+        search: wanted.search,
     };
     answer::html(StatusCode::OK, &page)
 }

@@ -277,11 +277,7 @@ impl Browser {
             },
             Some(Route::Picture(code, picture)) => self.picture(&code, picture).await,
             Some(route) => self.page(route, viewer, request, None).await,
-            None => Problem::not_found(
-                "Page not found",
-                "There is nothing at this address. It may be mistyped, or what it showed is gone.",
-            )
-            .page(),
+            None => sign_in::viewer::with(viewer.as_ref(), || Problem::nothing_here().page()),
         }
     }
 
@@ -333,7 +329,7 @@ impl Browser {
             Route::Assortments => assortment_pages::list(self, query),
             Route::Assortment(name) => assortment_pages::one(self, &name, query),
             Route::Audit => audit::page(self, query),
-            Route::Keys => query::nothing(query).and_then(|()| keys::page(self)),
+            Route::Keys => keys::page(self, query),
             Route::Endpoints => query::nothing(query).and_then(|()| webhooks::list(self)),
             Route::Endpoint(id) => query::nothing(query).and_then(|()| webhooks::one(self, &id)),
             Route::Acts => query::nothing(query).and_then(|()| acts::index::index()),

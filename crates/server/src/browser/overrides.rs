@@ -17,6 +17,12 @@ use super::times::{date, day_heading, minute, span};
 /// Maximum number of ended overrides that are shown.
 const MAX_ENDED: usize = 50;
 
+/// Number of overrides of a status that aren't folded up.
+const OPEN: usize = 20;
+
+/// Number of days with beginnings and ends that aren't folded up.
+const OPEN_DAYS: usize = 7;
+
 /// Days of a week, short and long.
 const WEEKDAYS: [(&str, &str); 7] = [
     ("Mon", "Monday"),
@@ -46,6 +52,20 @@ struct GroupView {
     id: &'static str,
     heading: &'static str,
     overrides: Vec<OverrideView>,
+}
+
+impl OverridesPage {
+    /// Splits the days with beginnings and ends into the next ones and those that are folded up.
+    fn next_days(&self) -> (&[DayView], &[DayView]) {
+        self.days.split_at(self.days.len().min(OPEN_DAYS))
+    }
+}
+
+impl GroupView {
+    /// Splits the overrides into those that stand open and those that are folded up.
+    fn first(&self) -> (&[OverrideView], &[OverrideView]) {
+        self.overrides.split_at(self.overrides.len().min(OPEN))
+    }
 }
 
 /// Beginnings and ends of a day.
@@ -165,7 +185,7 @@ pub(super) fn in_words(one: &StoredOverride) -> (&'static str, String, String) {
                 Kind::Set => read.definition.values_text(),
                 Kind::Disable | Kind::Hide => String::new(),
             };
-            (action, read.definition.products_text(), values)
+            (action, read.definition.products_summary(), values)
         }
         Err(_) => ("Unknown", "can’t be read".to_owned(), String::new()),
     }

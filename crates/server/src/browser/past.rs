@@ -12,6 +12,9 @@ use super::fields::label;
 /// Maximum number of versions of a product that are shown.
 const MAX_VERSIONS: u32 = 20;
 
+/// Number of changes of a product that aren't folded up.
+const OPEN: usize = 5;
+
 /// Maximum number of lines of a text's difference that are shown.
 const MAX_LINES: usize = 400;
 
@@ -40,9 +43,9 @@ pub(super) struct TextLine {
     pub(super) text: String,
 }
 
-/// Returns the changes of a product, the newest first.
-pub(super) fn events(store: &dyn Store, code: &ProductCode) -> anyhow::Result<Vec<Event>> {
-    let (changes, _) = product_history(store, code, MAX_VERSIONS)?;
+/// Returns the changes of a product, the newest first; and true if there are older ones.
+pub(super) fn events(store: &dyn Store, code: &ProductCode) -> anyhow::Result<(Vec<Event>, bool)> {
+    let (changes, has_older) = product_history(store, code, MAX_VERSIONS)?;
     let event = |change: ProductChange| {
         Ok(Event {
             changes: change.fields().iter().map(view).collect(),
@@ -53,7 +56,13 @@ pub(super) fn events(store: &dyn Store, code: &ProductCode) -> anyhow::Result<Ve
             change,
         })
     };
-    changes.into_iter().map(event).collect()
+    let events: anyhow::Result<_> = changes.into_iter().map(event).collect();
+    Ok((events?, has_older))
+}
+
+/// Splits the changes of a product into those that stand open and those that are folded up.
+pub(super) fn newest(events: &[Event]) -> (&[Event], &[Event]) {
+    events.split_at(events.len().min(OPEN))
 }
 
 /// Returns the view of differences of texts.

@@ -23,7 +23,7 @@ use super::assortments::{DiscountView, Seen, Showing, names};
 use super::card::Card;
 use super::fields::{self, Section, Value, is_address};
 use super::group::{Group, LIVE};
-use super::past::{self, Event, word_badge};
+use super::past::{self, Event, newest, word_badge};
 use super::pretty::pretty;
 use super::query::{pairs, refused, repeated, unknown};
 use super::times::minute;
@@ -66,7 +66,7 @@ struct ProductPage<'a> {
     is_hidden: bool,
     overrides: Vec<OverrideView>,
     /// None if the store can't be read.
-    events: Option<Vec<Event>>,
+    events: Option<(Vec<Event>, bool)>,
 }
 
 /// An override that sets values of the product.
@@ -199,7 +199,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -
         }
     };
     let overrides = overrides(browser, code);
-    let was_ever = events.as_ref().is_none_or(|events| !events.is_empty());
+    let was_ever = events.as_ref().is_none_or(|(events, _)| !events.is_empty());
     // Clients may never have seen one that is hidden.
     let is_hidden = live.is_none() && is_hidden(browser, code);
     if live.is_none() && !was_ever && !is_hidden {

@@ -253,7 +253,11 @@ fn wanted(
 
 fn missing(number: u64) -> Problem {
     let title = format!("Revision {number} not found");
-    Problem::not_found(&title, "See the list of revisions.")
+    Problem::not_found(
+        &title,
+        "It may be mistyped; the page of revisions lists all.",
+    )
+    .leading_to("/revisions", "All revisions")
 }
 
 /// Renders the page of one revision.
@@ -336,7 +340,8 @@ pub(super) fn compare(browser: &Browser, query: Option<&str>) -> Shown {
             Availability::Pruned => Err(Problem::not_found(
                 &format!("Revision {number} was pruned"),
                 "Its products are no longer stored.",
-            )),
+            )
+            .leading_to("/revisions", "All revisions")),
         }
     };
     let (older, newer) = (published(from)?, published(to)?);

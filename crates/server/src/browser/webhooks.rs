@@ -8,6 +8,7 @@ use vitrine_store::webhooks::{Attempt, Endpoint, EndpointStatus};
 
 use super::Browser;
 use super::answer::{self, ASSETS, Problem, Shown};
+use super::query::pairs;
 use super::times::minute;
 
 #[derive(Template)]
@@ -75,10 +76,10 @@ pub(super) fn list(browser: &Browser) -> Shown {
 pub(super) fn one(browser: &Browser, id: &str) -> Shown {
     let away = |error: vitrine_store::StoreError| Problem::store_away(&error);
     let Some(endpoint) = browser.store.endpoint(id).map_err(away)? else {
-        return Err(Problem::not_found(
-            "There is no such endpoint",
-            "It may have been deleted.",
-        ));
+        return Err(
+            Problem::not_found("There is no such endpoint", "It may have been deleted.")
+                .leading_to("/webhooks", "All webhooks"),
+        );
     };
     let keys = browser.store.keys().map_err(away)?;
     let attempts = browser.store.attempts(id).map_err(away)?;
@@ -115,7 +116,7 @@ fn view(endpoint: &Endpoint, keys: &[KeyRecord]) -> EndpointView {
             false => Some("its key isn't accepted any more".to_owned()),
         },
         key: key.map_or_else(|| endpoint.key.clone(), |key| key.label.clone()),
-        filters: endpoint.filters.clone(),
+        filters: filters_in_words(&endpoint.filters),
         format: endpoint.format.as_str(),
         created: minute(&endpoint.created_at),
         pending: pending.map(|pending| pending.id.clone()),
@@ -123,6 +124,27 @@ fn view(endpoint: &Endpoint, keys: &[KeyRecord]) -> EndpointView {
         failing_since: time(progress.failing_since),
         next_attempt: time(progress.next_attempt_at),
     }
+}
+
+/// Returns the filters of an endpoint, a query of the changes feed, in words: `countries SE, NO · orderable`.
+fn filters_in_words(filters: &str) -> String {
+    let Ok(pairs) = pairs(Some(filters).filter(|filters| !filters.is_empty())) else {
+        return filters.to_owned();
+    };
+    // A parameter is repeated for each of its values.
+    let mut fields: Vec<(String, String)> = Vec::new();
+    for (name, value) in pairs {
+        match fields.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.extend([", ", &value]),
+            None => fields.push((name, value)),
+        }
+    }
+    let words = fields.iter().map(|(name, values)| match name.as_str() {
+        "is_orderable" if values == "true" => "orderable".to_owned(),
+        "countries_redeemable_in" => format!("countries {values}"),
+        _ => format!("{} {values}", name.replace('_', " ")),
+    });
+    words.collect::<Vec<_>>().join(" · ")
 }
 
 fn attempt_view(attempt: &Attempt) -> AttemptView {
@@ -133,5 +155,18 @@ fn attempt_view(attempt: &Attempt) -> AttemptView {
         outcome: attempt.outcome.clone(),
         is_taken: attempt.is_taken,
         milliseconds: attempt.milliseconds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_shown_in_words() {
+        let query = "countries_redeemable_in=SE&countries_redeemable_in=NO&payout_types=gift%5Fcard&is_orderable=true";
+        let words = "countries SE, NO · payout types gift_card · orderable";
+        assert_eq!(filters_in_words(query), words);
+        assert_eq!(filters_in_words(""), "");
     }
 }

@@ -106,6 +106,7 @@ fn categories_with_commas_are_selected() {
             .body,
     );
     assert!(page.contains("A-1") && !page.contains("B-1"), "{page}");
+    assert!(page.contains("\"/acts/disable?category=food"), "{page}");
     let form = text(
         &console
             .get(&format!("/acts/disable?{query}"), &editor.cookie())

@@ -375,7 +375,7 @@ fn long_rules_fit_the_editor() {
         &[("name", "long"), ("rules", &rules)],
     );
     assert_eq!(status, 200, "{}", &page[..200]);
-    assert_holds(&page, &["0 products gained", "These are the first 100."]);
+    assert_holds(&page, &["0 products gained", "These are the first 25."]);
     let too_long = "a".repeat(2 << 20);
     let (status, _) = send(&console, &editor, EDITOR, &[("rules", &too_long)]);
     assert_eq!(status, 413);

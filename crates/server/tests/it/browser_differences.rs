@@ -1,5 +1,7 @@
 //! Differences between any two revisions in the catalog browser: grouped, counted by field, searched.
 
+use serde_json::Value;
+
 use crate::browser_store_pages::{EVIL, assert_inert, links, reload};
 use crate::harness::browsed::{Browsed, open};
 use crate::harness::{Store, gift_card};
@@ -105,4 +107,42 @@ fn comparisons_of_wrong_revisions_are_refused() {
         let target = format!("/revisions/compare?{wrong}");
         assert_eq!(browsed.ask(&target).status, status, "{wrong}");
     }
+}
+
+#[test]
+fn pages_of_differences_have_a_hundred_products() {
+    let codes: Vec<String> = (0..130).map(|number| format!("P-{number:03}")).collect();
+    let country = |number: usize| if number.is_multiple_of(2) { "GB" } else { "US" };
+    let product = |(number, code): (usize, &String)| {
+        let mut product = gift_card(code);
+        product["countries_redeemable_in"] = vec![country(number)].into();
+        product
+    };
+    let products: Vec<Value> = codes.iter().enumerate().map(product).collect();
+    let browsed = open(Store::of(&products), &[]);
+    let mut changed = products[..129].to_vec();
+    for (number, product) in changed.iter_mut().enumerate() {
+        product["name"] = format!("Renamed {number}").into();
+        product["countries_redeemable_in"] = vec![country(number), "NO"].into();
+    }
+    reload(&browsed, &changed, "second");
+    let found = |target: &str| {
+        let page = browsed.page(target);
+        let links = links(&page);
+        let next = links.iter().find(|link| link.contains("after=")).cloned();
+        let products = links.iter().filter(|link| link.ends_with("#history"));
+        (products.count(), next, page.text().to_owned())
+    };
+    let (count, next, words) = found("/revisions/2");
+    assert_eq!(count, 100);
+    assert!(words.contains("Counted in 130 products"), "{words}");
+    // Added beside another country, it is the same change.
+    assert!(words.contains("NO in 129"), "{words}");
+    assert!(words.contains("Name, Countries redeemable in"), "{words}");
+    let (count, next, words) = found(&next.expect("a next page"));
+    assert_eq!((count, next), (30, None), "{words}");
+    // Fields are counted in the products that are wanted.
+    let (count, _, words) = found("/revisions/compare?from=1&to=2&kind=retired");
+    assert_eq!(count, 1);
+    assert!(!words.contains("Fields that differ"), "{words}");
 }

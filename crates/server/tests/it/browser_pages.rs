@@ -51,6 +51,21 @@ fn pages_answer_only_their_hosts() {
 }
 
 #[test]
+fn mistyped_addresses_lead_on() {
+    let browsed = open(Store::sample(), &[]);
+    for (accept, is_page) in [("text/html,*/*;q=0.8", true), ("*/*", false)] {
+        let mut connection = browsed.server.keep_alive_admin();
+        let head = "GET /nope HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: ";
+        connection.write(&format!("{head}{accept}\r\n\r\n"));
+        let reply = connection.read("GET").expect("an answer");
+        assert_eq!(reply.status, 404, "{accept}");
+        let body = text(&reply.body);
+        assert_eq!(body.contains("<h1>Page not found</h1>"), is_page, "{body}");
+        assert_eq!(body.contains("there are /livez"), !is_page, "{body}");
+    }
+}
+
+#[test]
 fn every_answer_has_security_headers() {
     let browsed = open(Store::sample(), &[]);
     for (target, status) in [

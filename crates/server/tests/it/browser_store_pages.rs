@@ -283,6 +283,27 @@ fn product_page_shows_discounts_and_texts_line_by_line() {
 }
 
 #[test]
+fn keys_are_searched_and_paged() {
+    let store = Store::of(&[gift_card("A")]);
+    for number in 0..51 {
+        store.key(&format!("Partner {number}"), &[]);
+    }
+    let browsed = open(store, &[]);
+    let rows = |target: &str| browsed.page(target).tags("tr").len().saturating_sub(1);
+    assert_eq!((rows("/keys"), rows("/keys?page=2")), (50, 1));
+    assert_eq!((rows("/keys?q=PARTNER%2042"), rows("/keys?q=none")), (1, 0));
+    let page = browsed.page("/keys?q=none");
+    assert!(page.text().contains("No key found"), "{}", page.text());
+    for wrong in ["page=0", "page=x", "q=a&q=b"] {
+        assert_eq!(
+            browsed.ask(&format!("/keys?{wrong}")).status,
+            400,
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
 fn keys_have_a_chart_of_their_days() {
     let browsed = open(Store::of(&[gift_card("A")]), &[]);
     let key = browsed.store.key("client", &[]);

@@ -36,7 +36,7 @@ fn webhooks_pages_show_states_and_attempts_and_no_secret() {
     for part in [
         "Paused",
         "Failing",
-        "countries_redeemable_in=DE",
+        "countries DE",
         "catalog.changed",
         &paused.id,
     ] {

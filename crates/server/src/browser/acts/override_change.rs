@@ -1,13 +1,87 @@
 //! Effects of a change of overrides, in sentences.
 
+use std::collections::BTreeMap;
+
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::apply::Intent;
-use vitrine_ingest::load::plan::{Listing, ProductCount};
+use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::overrides::Override;
 use vitrine_ingest::overrides::change::Changed;
+use vitrine_store::record::PublishedCounts;
 
 use super::page::{Told, plan_digest};
+use crate::browser::amounts::grouped;
 use crate::browser::times::minute;
+
+/// Maximum number of overrides with the same effect that have a sentence each.
+const MAX_SENTENCES: usize = 3;
+
+/// Maximum number of overrides that end whose values and products are shown.
+const MAX_ENDED: usize = 5;
+
+/// Maximum number of overrides that one sentence names.
+const MAX_NUMBERS: usize = 5;
+
+/// Returns a number with its digits in groups.
+fn number(count: u64) -> String {
+    grouped(&count.to_string())
+}
+
+/// Returns a number of products, in words.
+fn products(count: u64) -> String {
+    match count {
+        1 => "1 product".to_owned(),
+        count => format!("{} products", number(count)),
+    }
+}
+
+/// Returns what clients see of the products that a change is about, in words. Kinds without products are left out.
+fn seen(changed: &Changed) -> String {
+    let PublishedCounts {
+        created,
+        changed,
+        retired,
+        unchanged,
+    } = changed.plan.counts();
+    let kinds = [
+        (created, "shown again"),
+        (changed, "changed"),
+        (retired, "hidden"),
+        (unchanged, "unchanged"),
+    ];
+    let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);
+    let kinds: Vec<String> = kinds
+        .map(|(count, word)| format!("{} {word}", number(count)))
+        .collect();
+    kinds.join(", ")
+}
+
+/// Returns the first of these overrides, and how many others there are.
+fn several<'n>(numbers: impl ExactSizeIterator<Item = &'n u64>) -> String {
+    let others = numbers.len().saturating_sub(MAX_NUMBERS);
+    let first: Vec<String> = numbers.take(MAX_NUMBERS).map(u64::to_string).collect();
+    let first = first.join(", ");
+    match others {
+        0 => format!("Overrides {first}"),
+        1 => format!("Overrides {first} and 1 other"),
+        others => format!("Overrides {first} and {others} others"),
+    }
+}
+
+/// Returns a sentence for each override, or one for all of them if they are many.
+fn each_or_all(
+    counts: &BTreeMap<u64, u64>,
+    each: impl Fn(&u64, String) -> String,
+    all: impl Fn(&str) -> String,
+) -> Vec<String> {
+    match counts.len() {
+        0..=MAX_SENTENCES => {
+            let each = |(number, count): (&u64, &u64)| each(number, products(*count));
+            counts.iter().map(each).collect()
+        }
+        _ => vec![all(&several(counts.keys()))],
+    }
+}
 
 /// Returns the products, values and span of an override, in a sentence.
 fn made_text(one: &Override) -> String {
@@ -26,7 +100,10 @@ fn made_text(one: &Override) -> String {
 
 /// Returns the values of an override, and its products.
 fn in_words(one: &Override) -> String {
-    let (values, products) = (one.definition.values_text(), one.definition.products_text());
+    let (values, products) = (
+        one.definition.values_text(),
+        one.definition.products_summary(),
+    );
     format!("{} of {}", single_line(&values), single_line(&products))
 }
 
@@ -48,12 +125,21 @@ fn lines(changed: &Changed, intent: Intent) -> Vec<String> {
         Intent::Apply => "has ended",
         Intent::DryRun => "ends",
     };
-    for one in &changed.ended {
+    for one in changed.ended.iter().take(MAX_ENDED) {
         lines.push(format!(
             "Override {} {ends}: {}.",
             one.number,
             in_words(one)
         ));
+    }
+    let others = changed.ended.get(MAX_ENDED..).unwrap_or_default();
+    if !others.is_empty() {
+        let end = match intent {
+            Intent::Apply => "have ended",
+            Intent::DryRun => "end",
+        };
+        let others = several(others.iter().map(|one| &one.number));
+        lines.push(format!("{others} {end}, too."));
     }
     for one in &changed.ended_unreadable {
         lines.push(format!(
@@ -62,12 +148,9 @@ fn lines(changed: &Changed, intent: Intent) -> Vec<String> {
         ));
     }
     if !changed.made.is_empty() {
-        lines.push(format!(
-            "It selects {} now.",
-            ProductCount(changed.selected)
-        ));
+        lines.push(format!("It selects {} now.", products(changed.selected)));
     }
-    let counts = changed.seen_counts();
+    let counts = seen(changed);
     let begins_later = changed.made.iter().any(|made| !made.is_active());
     let is_planned = intent == Intent::DryRun || !changed.exceeded.is_empty();
     lines.push(match &changed.revision {
@@ -80,6 +163,47 @@ fn lines(changed: &Changed, intent: Intent) -> Vec<String> {
         None => format!("For clients: {counts}."),
     });
     lines
+}
+
+/// Returns what an operator may expect otherwise.
+fn notices(changed: &Changed) -> Vec<String> {
+    let notices = &changed.notices;
+    let mut sentences = each_or_all(
+        &notices.overlapping,
+        |number, of| {
+            format!(
+                "Override {number} sets the same fields of {of}; this one, made later, takes precedence."
+            )
+        },
+        |overrides| {
+            format!(
+                "{overrides} set the same fields of some of these; this one, made later, takes precedence."
+            )
+        },
+    );
+    sentences.extend(each_or_all(
+        &notices.without_amounts,
+        |number, of| format!("{of} can't be ordered all the same: override {number} narrows their amounts."),
+        |overrides| format!("{overrides} narrow the amounts of some of these, which can't be ordered all the same."),
+    ));
+    sentences.extend(each_or_all(
+        &notices.hidden,
+        |number, of| {
+            format!(
+                "Override {number} hides {of} of these; clients see nothing of them until it ends."
+            )
+        },
+        |overrides| {
+            format!("{overrides} hide some of these; clients see nothing of them until those end.")
+        },
+    ));
+    if notices.emptied > 0 {
+        let of = products(notices.emptied);
+        sentences.push(format!(
+            "No amount is left of {of} of these, which can't be ordered then."
+        ));
+    }
+    sentences
 }
 
 /// Returns what a change of overrides does.
@@ -103,31 +227,7 @@ pub(super) fn told(changed: &Changed, intent: Intent) -> Told {
     for code in &changed.missing {
         told.warnings.push(format!("There is no product {code}."));
     }
-    for (number, count) in &changed.notices.overlapping {
-        let count = ProductCount(*count);
-        told.warnings.push(format!(
-            "Override {number} sets the same fields of {count}; this one, made later, takes precedence."
-        ));
-    }
-    for (number, count) in &changed.notices.without_amounts {
-        let count = ProductCount(*count);
-        told.warnings.push(format!(
-            "{count} can't be ordered all the same: override {number} narrows their amounts."
-        ));
-    }
-    for (number, count) in &changed.notices.hidden {
-        let count = ProductCount(*count);
-        told.warnings.push(format!(
-            "Override {number} hides {count} of these; clients see nothing of them until it ends."
-        ));
-    }
-    match changed.notices.emptied {
-        0 => {}
-        emptied => told.warnings.push(format!(
-            "No amount is left of {} of these, which can't be ordered then.",
-            ProductCount(emptied)
-        )),
-    }
+    told.warnings.extend(notices(changed));
     if changed.selected == 0 && changed.missing.is_empty() && !changed.made.is_empty() {
         told.warnings
             .push("No live product matches now.".to_owned());
@@ -143,4 +243,22 @@ pub(super) fn told(changed: &Changed, intent: Intent) -> Told {
     told.plan = Some(plan_digest(&format!("{parts:?} {counts}")));
     told.links.push(("/overrides".to_owned(), "All overrides"));
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_overrides_have_one_sentence() {
+        let sentences = |numbers: std::ops::RangeInclusive<u64>| {
+            let counts = numbers.map(|number| (number, 1_000 * number)).collect();
+            let each = |number: &u64, of: String| format!("{number}: {of}");
+            each_or_all(&counts, each, str::to_owned)
+        };
+        assert_eq!(sentences(1..=2), ["1: 1,000 products", "2: 2,000 products"]);
+        assert_eq!(sentences(4..=8), ["Overrides 4, 5, 6, 7, 8"]);
+        assert_eq!(sentences(1..=6), ["Overrides 1, 2, 3, 4, 5 and 1 other"]);
+        assert_eq!(sentences(1..=30), ["Overrides 1, 2, 3, 4, 5 and 25 others"]);
+    }
 }

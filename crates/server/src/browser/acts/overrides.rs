@@ -14,6 +14,9 @@ use super::{Context, Outcome, again, selection};
 use crate::browser::times::minute;
 use crate::times::instant::parse_instant;
 
+/// Maximum number of overrides that stay which have a sentence each.
+const MAX_REMAINING: usize = 3;
+
 /// An act that makes an override.
 #[derive(Clone, Copy)]
 struct Make {
@@ -241,9 +244,18 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
                     minute(&one.stored.made.from)
                 ));
             }
-            for one in &found.remaining {
-                let (number, does) = (one.number, one.does());
-                page = page.warned(&format!("Override {number} stays: it {does} of these."));
+            match found.remaining.len() {
+                0..=MAX_REMAINING => {
+                    for one in &found.remaining {
+                        let (number, does) = (one.number, one.does());
+                        let words = format!("Override {number} stays: it {does} of these.");
+                        page = page.warned(&words);
+                    }
+                }
+                many => {
+                    let words = format!("{many} other overrides of these products stay.");
+                    page = page.warned(&words);
+                }
             }
             page.into()
         }

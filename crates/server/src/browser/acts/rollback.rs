@@ -5,8 +5,12 @@ use vitrine_model::code::ProductCode;
 
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
+use crate::browser::amounts::grouped;
 
 const COMMAND: &str = "vitrine rollback";
+
+/// Maximum number of codes of each kind that a plan names.
+const MAX_CODES: usize = 5;
 
 fn page(context: &Context<'_>) -> ActPage {
     let words = (
@@ -99,19 +103,22 @@ fn planned(number: u64, plan: &RollbackPlan) -> Told {
             "The products of revision {number} are those that are live."
         ));
     }
-    told.plan = Some(plan_digest(&told.lines.join("\n")));
+    told.plan = Some(plan_digest(&format!("{number} {plan:?}")));
     told
 }
 
 fn sentence(group: &Group, words: &str) -> String {
     let Group { count, first } = group;
-    let codes: Vec<&str> = first.iter().map(ProductCode::as_str).collect();
-    let rest = match count.saturating_sub(first.len() as u64) {
+    let number = |count: u64| grouped(&count.to_string());
+    let codes = first.iter().take(MAX_CODES).map(ProductCode::as_str);
+    let codes: Vec<&str> = codes.collect();
+    let rest = match count.saturating_sub(codes.len() as u64) {
         0 => String::new(),
-        rest => format!(" and {rest} more"),
+        rest => format!(" and {} more", number(rest)),
     };
     format!(
-        "Products that {words}: {count} ({}{rest}).",
+        "Products that {words}: {} ({}{rest}).",
+        number(*count),
         codes.join(", ")
     )
 }

@@ -24,7 +24,7 @@ pub(super) const PATH: &str = "/acts/set-assortment";
 const COMMAND: &str = "vitrine assortments set";
 
 /// Maximum number of faults, and of warnings, that are shown.
-const MAX_FAULTS: usize = 100;
+const MAX_FAULTS: usize = 25;
 
 /// Rules of a new assortment, to begin with.
 const BEGINNING: &str = "{\n  \"allow\": [\n    {\"countries\": []}\n  ]\n}";

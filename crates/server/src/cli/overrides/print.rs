@@ -265,7 +265,7 @@ fn write_ended(out: &mut String, one: &Override, is_applied: bool) -> fmt::Resul
 /// Returns the values of an override, and its products.
 fn in_words(one: &Override) -> String {
     let definition = &one.definition;
-    let (values, products) = (definition.values_text(), definition.products_text());
+    let (values, products) = (definition.values_text(), definition.products_summary());
     format!("{} of {}", single_line(&values), single_line(&products))
 }
 
@@ -324,7 +324,7 @@ pub(super) fn table(overrides: &[Result<Override, Box<Unreadable>>]) -> String {
             Ok(one) => {
                 let values = single_line(&one.definition.values_text()).into_owned();
                 (
-                    single_line(&one.definition.products_text()).into_owned(),
+                    single_line(&one.definition.products_summary()).into_owned(),
                     values,
                 )
             }
