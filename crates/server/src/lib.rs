@@ -38,6 +38,7 @@ pub mod limits;
 pub mod live;
 mod log_output;
 pub mod metrics;
+mod operators;
 pub mod panic_point;
 mod panics;
 mod password;

@@ -30,7 +30,7 @@ pub enum Role {
     Viewer,
     /// Changes products and assortments, too.
     Editor,
-    /// Changes keys, webhooks and the live revision, too.
+    /// Changes keys, webhooks, the live revision and operators, too.
     Owner,
 }
 

@@ -8,9 +8,9 @@
 //! - `hosts`: allowed host names, against DNS rebinding
 //! - `query`: query of the products; `group`: groups of filter values; `column`: columns of the table, and sorting
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product; `assortment_pages`: their pages
-//! - `index`, `block`, `card`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
+//! - `index`, `block`, `card`, `borrowed`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
 //!   all products, sorted; `paging`: pages; `table`: rows
-//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `webhooks`, `audit`: pages; `past`: history of a product; `differences`: between revisions; `calendar`: a month of overrides
+//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `operators`, `webhooks`, `audit`: pages; `past`: history of a product; `differences`: between revisions; `calendar`: a month of overrides
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
 //! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
 //! - `times`: times for people; `answer`: responses
@@ -36,6 +36,7 @@ mod hosts;
 mod images;
 mod index;
 mod keys;
+mod operators;
 mod order;
 mod overrides;
 mod paging;
@@ -183,6 +184,7 @@ enum Route {
     Assortment(String),
     Audit,
     Keys,
+    Operators,
     Endpoints,
     Endpoint(String),
     Acts,
@@ -227,6 +229,7 @@ impl Browser {
                     | "overrides"
                     | "assortments"
                     | "keys"
+                    | "operators"
                     | "webhooks"
                     | "audit"
                     | "acts"
@@ -330,6 +333,7 @@ impl Browser {
             Route::Assortment(name) => assortment_pages::one(self, &name, query),
             Route::Audit => audit::page(self, query),
             Route::Keys => keys::page(self, query),
+            Route::Operators => query::nothing(query).and_then(|()| operators::page(self)),
             Route::Endpoints => query::nothing(query).and_then(|()| webhooks::list(self)),
             Route::Endpoint(id) => query::nothing(query).and_then(|()| webhooks::one(self, &id)),
             Route::Acts => query::nothing(query).and_then(|()| acts::index::index()),
@@ -356,6 +360,7 @@ fn route(path: &str) -> Option<Route> {
         }
         ["audit"] => Some(Route::Audit),
         ["keys"] => Some(Route::Keys),
+        ["operators"] => Some(Route::Operators),
         ["webhooks"] => Some(Route::Endpoints),
         ["webhooks", id] => Some(Route::Endpoint((*id).to_owned())),
         ["acts"] => Some(Route::Acts),

@@ -139,6 +139,17 @@ fn faults_stand_beside_their_fields() {
         ("create-key", &[("label", "a"), ("quota", "x")], "quota"),
         ("revoke-key", &[("key", "vitrine_none")], "key"),
         ("roll-back", &[("revision", "99")], "revision"),
+        (
+            "add-operator",
+            &[("name", "ines"), ("role", "chief")],
+            "role",
+        ),
+        (
+            "set-operator",
+            &[("name", "nobody"), ("role", "owner")],
+            "name",
+        ),
+        ("remove-operator", &[("name", "")], "name"),
         ("test-webhook", &[("endpoint", "wh_none")], "endpoint"),
     ] {
         let reply = console.post_form(&format!("/acts/{path}"), &owner, fields);
@@ -176,6 +187,7 @@ fn acts_are_listed_by_their_subjects() {
                 "Keys",
                 "Catalog",
                 "Webhooks",
+                "Operators",
             ],
         ),
     ] {

@@ -26,6 +26,7 @@ mod browser_confirmations;
 mod browser_differences;
 mod browser_grid;
 mod browser_images;
+mod browser_operator_acts;
 mod browser_override_undo;
 mod browser_owner_acts;
 mod browser_pages;

@@ -7,7 +7,7 @@
 //!   `places`: places for acts
 //! - `overrides`: overrides of products, and `override_change`: what they do; `again`: those that ended, made again; `selection`: the products that a form selects
 //! - `rules`: the editor of an assortment; `assortments`: other acts on them; `edits`: how both are judged and written
-//! - `keys`, `webhooks`, `rollback`: acts of owners; `visible`: what a key gains and loses
+//! - `keys`, `webhooks`, `rollback`, `operators`: acts of owners; `visible`: what a key gains and loses
 //! - `index`: the page of all acts
 
 mod again;
@@ -18,6 +18,7 @@ mod failure;
 pub(super) mod form;
 pub(super) mod index;
 mod keys;
+mod operators;
 mod override_change;
 mod overrides;
 mod page;
@@ -197,10 +198,7 @@ impl Act {
         match (is_shown, self.show) {
             (false, _) => self.run(&context, once.as_deref()),
             (true, Some(show)) => self.render(show(&context), viewer),
-            (true, None) => Err(Problem::not_found(
-                "Page not found",
-                "There is nothing at this address. It may be mistyped, or what it showed is gone.",
-            )),
+            (true, None) => Err(Problem::nothing_here()),
         }
     }
 

@@ -3,7 +3,8 @@
 use vitrine_store::operators::Role;
 
 use super::{
-    Act, ActLink, Context, Outcome, again, assortments, keys, overrides, rollback, rules, webhooks,
+    Act, ActLink, Context, Outcome, again, assortments, keys, operators, overrides, rollback,
+    rules, webhooks,
 };
 use crate::browser::sign_in::pages::Sessions;
 
@@ -171,6 +172,27 @@ pub const ACTS: &[Act] = &[
         ("Webhooks", "Send changes again"),
         webhooks::show_replay,
         webhooks::replay,
+    ),
+    act(
+        operators::ADD,
+        Role::Owner,
+        ("Operators", "Add an operator"),
+        operators::show_add,
+        operators::add,
+    ),
+    act(
+        operators::SET,
+        Role::Owner,
+        ("Operators", "Change an operator"),
+        operators::show_set,
+        operators::set,
+    ),
+    act(
+        operators::REMOVE,
+        Role::Owner,
+        ("Operators", "Remove an operator"),
+        operators::show_remove,
+        operators::remove,
     ),
 ];
 

@@ -7,7 +7,6 @@ mod password;
 use anyhow::{anyhow, bail};
 use clap::{ArgGroup, Args, Subcommand};
 use comfy_table::{Table, presets};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use vitrine_ingest::escape::single_line;
 use vitrine_store::audit::AuditAction;
@@ -18,6 +17,7 @@ use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::operators::{new_operator, sign_in};
 use crate::password as hashing;
 
 const EXAMPLES: &str = "\
@@ -43,7 +43,7 @@ Examples:
   vitrine operators set ines --sign-out";
 
 /// Let people sign in to the console on the admin port: viewers see, editors change products and assortments, owners also keys,
-/// webhooks and the live revision.
+/// webhooks, the live revision and operators.
 ///
 /// Without operators the console only shows, and asks nobody to sign in.
 #[derive(Debug, Subcommand)]
@@ -205,13 +205,7 @@ impl Add {
         };
         let new = source.map(Source::get).transpose()?;
         let (password, shown) = new.map(|new| (new.hash, new.shown)).unzip();
-        let operator = Operator {
-            name: self.name.clone(),
-            role: self.role,
-            password,
-            stamp: hashing::random()?,
-            created_at: to_second(Timestamp::now()),
-        };
+        let operator = new_operator(self.name.clone(), self.role, password)?;
         let store = store.open(IfMissing::Create)?;
         let context = self.note.context(AuditAction::AddOperator);
         if !store.add_operator(&operator, &context)? {
@@ -253,13 +247,6 @@ impl Set {
             shown.as_deref(),
             self.output,
         )
-    }
-}
-
-fn sign_in(operator: &Operator) -> &'static str {
-    match operator.password {
-        Some(_) => "password",
-        None => "proxy",
     }
 }
 
