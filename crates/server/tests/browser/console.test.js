@@ -54,6 +54,8 @@ for (const as of Object.keys(LOOKS)) {
       overrides: '/overrides',
       audit: '/audit',
       keys: '/keys',
+      operators: '/operators',
+      'add-operator': '/acts/add-operator',
       product: '/catalog/BRIARWICK-GB',
     })) {
       await page.goto(server.admin + target);

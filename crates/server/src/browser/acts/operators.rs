@@ -105,7 +105,7 @@ fn finish(
 fn add_page(context: &Context<'_>) -> ActPage {
     let words = ("Sign-in", "The password is shown once, to be handed over.");
     let ways = [
-        ("password", "by a password, which is made here"),
+        ("password", "by a password made here"),
         ("proxy", "through the proxy only"),
     ];
     let fields = vec![
@@ -175,7 +175,7 @@ fn set_page(context: &Context<'_>) -> ActPage {
     let words = ("Password", "A new one is shown once, to be handed over.");
     let passwords = [
         ("", "as it is"),
-        ("new", "a new one, which is made here"),
+        ("new", "a new one, made here"),
         ("none", "none: through the proxy only"),
     ];
     let fields = vec![
