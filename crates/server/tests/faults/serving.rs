@@ -3,12 +3,11 @@
 //! it keeps is whole.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::disk::{BROKEN, Calls, Disk, Errno, FULL, NO_DESCRIPTORS, numbers, wait_for_write};
-use crate::harness::{PATIENCE, Server, text, wait_for};
+use crate::harness::{PATIENCE, Server, text, wait_for, wait_within};
 use crate::world::{SCENARIOS, World, answer, reader};
 
 /// Two catalogs, which are published in turn.
@@ -178,18 +177,8 @@ fn follow_on_a_disk_broken_from(calls: Calls, numbers: impl Iterator<Item = u64>
 }
 
 /// Waits for longer than other tests: SQLite tries a lock that it doesn't get for ten seconds, and several in a row are tried.
-fn wait_long<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(
-            started.elapsed() < 5 * PATIENCE,
-            "waited in vain for {what}"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn wait_long<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    wait_within(5 * PATIENCE, what, look)
 }
 
 #[test]
