@@ -346,18 +346,13 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 /// Waits until `look` finds something.
-pub fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    wait_within(PATIENCE, what, look)
-}
-
-/// Waits until `look` finds something, for what takes longer than usual.
-pub fn wait_within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(started.elapsed() < patience, "waited in vain for {what}");
+        assert!(started.elapsed() < PATIENCE, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
