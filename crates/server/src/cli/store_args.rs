@@ -77,7 +77,7 @@ impl StoreArgs {
     /// Opens the store for acts of operators on a server, who wait for other writers for a moment only.
     pub(super) fn open_for_acts(&self) -> Result<Arc<dyn Store>, StoreError> {
         let wait = self.patience().min(ACT_WAIT);
-        self.address()?.open_to_follow(IfMissing::Refuse, wait)
+        self.address()?.open_for_acts(wait)
     }
 
     /// Returns the store's address with its password.

@@ -3,12 +3,11 @@
 //! it keeps is whole.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::disk::{BROKEN, Calls, Disk, Errno, FULL, NO_DESCRIPTORS, numbers, wait_for_write};
-use crate::harness::{PATIENCE, Server, text, wait_for};
+use crate::harness::{Server, text, wait_for};
 use crate::world::{SCENARIOS, World, answer, reader};
 
 /// Two catalogs, which are published in turn.
@@ -157,15 +156,15 @@ fn follow_on_a_disk_broken_from(calls: Calls, numbers: impl Iterator<Item = u64>
         disk.fail(&format!("from {number}"), BROKEN);
         catalogs.publish(&world);
         let is_readable = || server.ask_admin("GET", "/readyz").json()["store"]["readable"] == true;
-        let is_new = wait_long(&when, || {
+        let is_new = wait_for(&when, || {
             let is_new = catalogs.is_followed(&server, &when);
             (is_new || !is_readable()).then_some(is_new)
         });
         disk.mend();
-        wait_long(&when, || catalogs.is_followed(&server, &when).then_some(()));
-        wait_long(&when, || is_readable().then_some(()));
+        wait_for(&when, || catalogs.is_followed(&server, &when).then_some(()));
+        wait_for(&when, || is_readable().then_some(()));
         let key = new_key(&world);
-        wait_long(&when, || opens(&server, &key).then_some(()));
+        wait_for(&when, || opens(&server, &key).then_some(()));
         let failed = disk.take_failed();
         survived += failed.lines().count();
         if is_new && failed.is_empty() {
@@ -175,21 +174,6 @@ fn follow_on_a_disk_broken_from(calls: Calls, numbers: impl Iterator<Item = u64>
     println!("{calls:?}: {survived} calls failed");
     assert!(survived > 0);
     world.assert_clean("in the end");
-}
-
-/// Waits for longer than other tests: SQLite tries a lock that it doesn't get for ten seconds, and several in a row are tried.
-fn wait_long<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(
-            started.elapsed() < 5 * PATIENCE,
-            "waited in vain for {what}"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

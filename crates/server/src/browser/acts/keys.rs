@@ -110,20 +110,6 @@ fn prefix(context: &Context<'_>) -> Field {
     field(context, "key", words).with(prefix)
 }
 
-fn finish(
-    page: ActPage,
-    context: &Context<'_>,
-    told: anyhow::Result<Told>,
-    command: &str,
-) -> Outcome {
-    match told {
-        Ok(told) if context.form.is_confirmed() => page.done(told),
-        Ok(told) => page.planned(told),
-        Err(error) => page.failed(&error, command),
-    }
-    .into()
-}
-
 fn all_keys() -> Vec<(String, &'static str)> {
     vec![("/keys".to_owned(), "All keys")]
 }
@@ -143,7 +129,7 @@ pub(super) fn show_create(context: &Context<'_>) -> Outcome {
 
 pub(super) fn create(context: &Context<'_>) -> Outcome {
     let told = created(context);
-    finish(create_page(context), context, told, "vitrine keys create")
+    create_page(context).told(context, told, "vitrine keys create")
 }
 
 fn created(context: &Context<'_>) -> anyhow::Result<Told> {
@@ -222,7 +208,7 @@ fn fields_of(record: KeyRecord) -> Vec<(&'static str, String)> {
 
 pub(super) fn set(context: &Context<'_>) -> Outcome {
     let told = changed(context);
-    finish(set_page(context), context, told, "vitrine keys set")
+    set_page(context).told(context, told, "vitrine keys set")
 }
 
 fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
@@ -288,7 +274,7 @@ pub(super) fn show_rotate(context: &Context<'_>) -> Outcome {
 
 pub(super) fn rotate(context: &Context<'_>) -> Outcome {
     let told = rotated(context);
-    finish(rotate_page(context), context, told, "vitrine keys rotate")
+    rotate_page(context).told(context, told, "vitrine keys rotate")
 }
 
 fn rotated(context: &Context<'_>) -> anyhow::Result<Told> {
@@ -364,7 +350,7 @@ pub(super) fn show_revoke(context: &Context<'_>) -> Outcome {
 
 pub(super) fn revoke(context: &Context<'_>) -> Outcome {
     let told = revoked(context);
-    finish(revoke_page(context), context, told, "vitrine keys revoke")
+    revoke_page(context).told(context, told, "vitrine keys revoke")
 }
 
 fn revoked(context: &Context<'_>) -> anyhow::Result<Told> {

@@ -85,21 +85,8 @@ fn require_other_owner(context: &Context<'_>, operator: &Operator) -> anyhow::Re
     }
 }
 
-fn finish(
-    page: ActPage,
-    context: &Context<'_>,
-    told: anyhow::Result<Told>,
-    command: &str,
-) -> Outcome {
-    match told {
-        Ok(told) if context.form.is_confirmed() => page.done(Told {
-            links: vec![("/operators".to_owned(), "All operators")],
-            ..told
-        }),
-        Ok(told) => page.planned(told),
-        Err(error) => page.failed(&error, command),
-    }
-    .into()
+fn all_operators() -> Vec<(String, &'static str)> {
+    vec![("/operators".to_owned(), "All operators")]
 }
 
 fn add_page(context: &Context<'_>) -> ActPage {
@@ -124,7 +111,7 @@ pub(super) fn show_add(context: &Context<'_>) -> Outcome {
 pub(super) fn add(context: &Context<'_>) -> Outcome {
     let told = added(context);
     let command = "vitrine operators add";
-    finish(add_page(context), context, told, command)
+    add_page(context).told(context, told, command)
 }
 
 fn added(context: &Context<'_>) -> anyhow::Result<Told> {
@@ -150,10 +137,9 @@ fn added(context: &Context<'_>) -> anyhow::Result<Told> {
             ..Told::default()
         });
     }
-    let new = if has_password {
-        new_password(context)?
-    } else {
-        None
+    let new = match has_password {
+        true => new_password(context)?,
+        false => None,
     };
     let (secret, hash) = new.unzip();
     let operator = new_operator(name.clone(), role, hash)?;
@@ -167,6 +153,7 @@ fn added(context: &Context<'_>) -> anyhow::Result<Told> {
             "{name} is an operator now, {role}, and signs in {way}. {once}"
         )],
         secret,
+        links: all_operators(),
         ..Told::default()
     })
 }
@@ -203,7 +190,7 @@ pub(super) fn show_set(context: &Context<'_>) -> Outcome {
 pub(super) fn set(context: &Context<'_>) -> Outcome {
     let told = changed(context);
     let command = "vitrine operators set";
-    finish(set_page(context), context, told, command)
+    set_page(context).told(context, told, command)
 }
 
 fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
@@ -249,6 +236,7 @@ fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
         told.lines.push(ONCE.to_owned());
     }
     told.secret = shown;
+    told.links = all_operators();
     told.next = (before.role != role).then(|| NextForm {
         path: SET,
         label: "Undo: give it its former role",
@@ -282,7 +270,7 @@ pub(super) fn show_remove(context: &Context<'_>) -> Outcome {
 pub(super) fn remove(context: &Context<'_>) -> Outcome {
     let told = removed(context);
     let command = "vitrine operators remove";
-    finish(remove_page(context), context, told, command)
+    remove_page(context).told(context, told, command)
 }
 
 fn removed(context: &Context<'_>) -> anyhow::Result<Told> {
@@ -302,6 +290,7 @@ fn removed(context: &Context<'_>) -> anyhow::Result<Told> {
     }
     Ok(Told {
         lines: vec![format!("{name}, {role}, is no operator any more.")],
+        links: all_operators(),
         ..Told::default()
     })
 }

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use vitrine_model::hexadecimal::Hexadecimal;
 
 use super::failure::{failure, is_repetition};
-use super::{Act, Context};
+use super::{Act, Context, Outcome};
 use crate::browser::answer::{self, ASSETS, Problem, Shown};
 use crate::browser::sign_in::Viewer;
 use crate::password;
@@ -308,6 +308,21 @@ impl ActPage {
             is_repeated: is_repetition(error),
             ..self
         }
+    }
+
+    /// Returns the page of what was told: a plan, or what was done. `command` does the same elsewhere.
+    pub(super) fn told(
+        self,
+        context: &Context<'_>,
+        told: anyhow::Result<Told>,
+        command: &str,
+    ) -> Outcome {
+        match told {
+            Ok(told) if context.form.is_confirmed() => self.done(told),
+            Ok(told) => self.planned(told),
+            Err(error) => self.failed(&error, command),
+        }
+        .into()
     }
 
     /// Returns the digest of the plan that is shown.
