@@ -12,6 +12,9 @@ const NICENESS: i32 = 10;
 /// Time that may be spent yielding in any case.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// Minimum time between two yields: threads of this work that share the cores would take turns after each product otherwise.
+const STEP: Duration = Duration::from_micros(100);
+
 /// Lowers the priority of this thread, and of those that it starts, below that of serving threads.
 pub(crate) fn lower_priority() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
@@ -26,24 +29,29 @@ pub(crate) fn lower_priority() {
 pub(super) struct YieldBudget {
     started: Instant,
     spent: Duration,
+    /// End of the last yield.
+    yielded: Instant,
 }
 
 impl YieldBudget {
     /// Returns the budget at the start of the work.
     pub(super) fn new() -> Self {
+        let now = Instant::now();
         Self {
-            started: Instant::now(),
+            started: now,
             spent: Duration::ZERO,
+            yielded: now,
         }
     }
 
-    /// Yields between two steps, so that a request that waits for this core runs first. On a saturated machine each yield
+    /// Yields between two steps, so that a request that waits for this core soon runs. On a saturated machine each yield
     /// takes some ten milliseconds; so at most half of the time goes into yielding, and the lower priority does the rest.
     pub(super) fn maybe_yield(&mut self) {
         let now = Instant::now();
-        if self.has_budget(now - self.started) {
+        if now - self.yielded >= STEP && self.has_budget(now - self.started) {
             std::thread::yield_now();
-            self.spent += now.elapsed();
+            self.yielded = Instant::now();
+            self.spent += self.yielded - now;
         }
     }
 
