@@ -12,9 +12,6 @@ const NICENESS: i32 = 10;
 /// Time that may be spent yielding in any case.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Minimum time between two yields: threads of this work that share the cores would take turns after each product otherwise.
-const STEP: Duration = Duration::from_micros(100);
-
 /// Lowers the priority of this thread, and of those that it starts, below that of serving threads.
 pub(crate) fn lower_priority() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
@@ -24,6 +21,10 @@ pub(crate) fn lower_priority() {
     }
 }
 
+/// Minimum time between two yields of threads that work on one change together: they share the cores, and would take turns after each
+/// product otherwise.
+const SHARED_STEP: Duration = Duration::from_micros(100);
+
 /// Budget of time for yielding to requests between steps of long work.
 #[derive(Debug, Clone)]
 pub(super) struct YieldBudget {
@@ -31,6 +32,8 @@ pub(super) struct YieldBudget {
     spent: Duration,
     /// End of the last yield.
     yielded: Instant,
+    /// Minimum time between two yields.
+    step: Duration,
 }
 
 impl YieldBudget {
@@ -41,14 +44,23 @@ impl YieldBudget {
             started: now,
             spent: Duration::ZERO,
             yielded: now,
+            step: Duration::ZERO,
         }
     }
 
-    /// Yields between two steps, so that a request that waits for this core soon runs. On a saturated machine each yield
+    /// Returns the budget of a thread that shares the work with others.
+    pub(super) fn shared() -> Self {
+        Self {
+            step: SHARED_STEP,
+            ..Self::new()
+        }
+    }
+
+    /// Yields between two steps, so that a request that waits for this core runs first. On a saturated machine each yield
     /// takes some ten milliseconds; so at most half of the time goes into yielding, and the lower priority does the rest.
     pub(super) fn maybe_yield(&mut self) {
         let now = Instant::now();
-        if now - self.yielded >= STEP && self.has_budget(now - self.started) {
+        if now - self.yielded >= self.step && self.has_budget(now - self.started) {
             std::thread::yield_now();
             self.yielded = Instant::now();
             self.spent += self.yielded - now;
