@@ -118,16 +118,16 @@ impl StoreAddress {
         }
     }
 
-    /// Opens the store for acts of operators on a server, beside the handle that follows. An SQLite file stays closed until the first
-    /// act: SQLite forgets a lock that the system didn't give back only when a process has closed all connections to the file, and
-    /// an idle one would keep the server from that.
+    /// Opens the store for acts of operators on a server, beside the handle that follows. An SQLite file is open only during a call:
+    /// SQLite forgets a lock that the system didn't give back only when a process has closed all connections to the file, and an
+    /// idle one would keep the server from that.
     ///
     /// # Errors
     ///
     /// As [`open_to_follow`](Self::open_to_follow).
     pub fn open_for_acts(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?)),
+            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::closing(path, lock_wait)?)),
             Kind::Postgres(_) => self.open_to_follow(IfMissing::Refuse, lock_wait),
         }
     }

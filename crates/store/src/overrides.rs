@@ -286,6 +286,16 @@ pub trait StorePublication: Publication {
     /// If the store can't be read.
     fn bases(&mut self, codes: &[&ProductCode]) -> Result<Vec<StoredProduct>, StoreError>;
 
+    /// Announces the live products that are put or retired next, so that a store across a network can look them up together.
+    /// Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn announce(&mut self, _codes: &[&ProductCode]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Stores the base of a product beside it, instead of the one before, from which it differs. Call it once for a product.
     ///
     /// # Errors

@@ -172,8 +172,7 @@ impl<'p> Pass<'p> {
                         let writes = std::mem::take(&mut compared.writes);
                         let codes: Vec<&ProductCode> =
                             writes.iter().filter_map(Write::live_code).collect();
-                        // A store across a network looks them up together.
-                        publication.live_digests(&codes)?;
+                        publication.announce(&codes)?;
                         (writes.into_iter()).try_for_each(|write| write.apply(publication))?;
                     }
                     found.append(compared);

@@ -21,19 +21,38 @@ pub(crate) fn lower_priority() {
     }
 }
 
+/// Minimum time between two yields of threads that work on one change together: they share the cores, and would take turns after each
+/// product otherwise.
+const SHARED_STEP: Duration = Duration::from_micros(100);
+
 /// Budget of time for yielding to requests between steps of long work.
 #[derive(Debug, Clone)]
 pub(super) struct YieldBudget {
     started: Instant,
     spent: Duration,
+    /// End of the last yield.
+    yielded: Instant,
+    /// Minimum time between two yields.
+    step: Duration,
 }
 
 impl YieldBudget {
     /// Returns the budget at the start of the work.
     pub(super) fn new() -> Self {
+        let now = Instant::now();
         Self {
-            started: Instant::now(),
+            started: now,
             spent: Duration::ZERO,
+            yielded: now,
+            step: Duration::ZERO,
+        }
+    }
+
+    /// Returns the budget of a thread that shares the work with others.
+    pub(super) fn shared() -> Self {
+        Self {
+            step: SHARED_STEP,
+            ..Self::new()
         }
     }
 
@@ -41,9 +60,10 @@ impl YieldBudget {
     /// takes some ten milliseconds; so at most half of the time goes into yielding, and the lower priority does the rest.
     pub(super) fn maybe_yield(&mut self) {
         let now = Instant::now();
-        if self.has_budget(now - self.started) {
+        if now - self.yielded >= self.step && self.has_budget(now - self.started) {
             std::thread::yield_now();
-            self.spent += now.elapsed();
+            self.yielded = Instant::now();
+            self.spent += self.yielded - now;
         }
     }
 

@@ -200,7 +200,7 @@ pub(super) fn apply_changes(
     if numbers.names().len() > MAX_UNUSED_FACETS + 2 * snapshot.named_facet_count() {
         return Ok(None);
     }
-    let (mut yields, mut damage) = (YieldBudget::new(), snapshot.damage().clone());
+    let mut damage = snapshot.damage().clone();
     let (mut products, mut texts) = (ChangedProducts::new(addresses), Vec::new());
     let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let (since, kept_since) = (snapshot.revision(), texts_kept_since(now));
@@ -227,7 +227,6 @@ pub(super) fn apply_changes(
                 let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
                 let places = (content, discount);
                 products.push(code, document, places, &facets, taken_down, digest)?;
-                yields.maybe_yield();
             }
             // The snapshot keeps its version.
             CatalogItem::Damaged { code } => {
@@ -257,6 +256,7 @@ pub(super) fn apply_changes(
     damage.products.extend(found.damaged);
     let texts = snapshot.texts().with(texts, now);
     let texts = with_missing(&texts, found.own_texts, Some(snapshot), now, &mut damage);
+    let mut yields = YieldBudget::new();
     let between = move || {
         heartbeat.beat(BUILD_STEP_LIMIT);
         yields.maybe_yield();

@@ -25,6 +25,8 @@ pub(super) struct ChangedProducts<'a> {
     batches_alone: usize,
     alone: Renderer,
     others: Option<WorkerPool<Renderer>>,
+    /// Yields of the reading thread.
+    yields: YieldBudget,
 }
 
 impl<'a> ChangedProducts<'a> {
@@ -33,8 +35,12 @@ impl<'a> ChangedProducts<'a> {
             addresses,
             batch: Batch::default(),
             batches_alone: 0,
-            alone: Renderer::default(),
+            alone: Renderer {
+                yields: YieldBudget::new(),
+                ..Renderer::default()
+            },
             others: None,
+            yields: YieldBudget::new(),
         }
     }
 
@@ -54,11 +60,12 @@ impl<'a> ChangedProducts<'a> {
     ) -> Result<(), BuildError> {
         self.batch
             .push(code, document, places, facets, taken_down, digest);
-        if !self.batch.is_full() {
-            return Ok(());
+        if self.batch.is_full() {
+            let batch = self.batch.take();
+            self.render(batch)?;
         }
-        let batch = self.batch.take();
-        self.render(batch)
+        self.yields.maybe_yield();
+        Ok(())
     }
 
     /// Adds a product that is no longer live.
@@ -101,7 +108,10 @@ impl<'a> ChangedProducts<'a> {
         }
         let others = match self.others.take() {
             Some(others) => others,
-            None => WorkerPool::start(self.addresses)?,
+            None => {
+                self.yields = YieldBudget::shared();
+                WorkerPool::start(self.addresses)?
+            }
         };
         self.others.insert(others).send(batch);
         Ok(())
@@ -122,7 +132,7 @@ impl Default for Renderer {
             rendered: Vec::new(),
             products: Vec::new(),
             found: Found::default(),
-            yields: YieldBudget::new(),
+            yields: YieldBudget::shared(),
         }
     }
 }

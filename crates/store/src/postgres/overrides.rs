@@ -10,7 +10,6 @@ use vitrine_model::revision::Revision;
 use super::publish::{BATCH, PUBLISHING, PostgresPublication};
 use super::session::{Session, Typed, count, get, number};
 use super::{BEGIN_READ, PostgresStore, READ_TIMEOUT, WORK_TIMEOUT, history};
-use crate::StoreError;
 use crate::base::{base_digest, base_json};
 use crate::fail_point::FailPoint;
 use crate::overrides::{
@@ -20,6 +19,7 @@ use crate::overrides::{
 use crate::prepared::PreparedProduct;
 use crate::record::{Moment, ProductVisitor, StoredProduct};
 use crate::values::{code, from_millis};
+use crate::{Publication as _, StoreError};
 
 const READING: &str = "reading the overrides";
 
@@ -219,6 +219,10 @@ impl StorePublication for PostgresPublication {
         FailPoint::OverridesWritten.pass()?;
         self.has_others = true;
         Ok(())
+    }
+
+    fn announce(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        self.live_digests(codes).map(drop)
     }
 
     fn overridden(&mut self) -> Result<Vec<OverriddenProduct>, StoreError> {

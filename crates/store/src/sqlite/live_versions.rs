@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use vitrine_model::code::ProductCode;
 
 use super::during;
@@ -25,22 +25,26 @@ impl LiveVersion {
     ) -> Result<Option<Self>, StoreError> {
         let sql = "select id, digest, record_digest from product_version \
                    where code = ? and until_revision is null";
-        let read = |row: &rusqlite::Row<'_>| {
-            let product: Vec<u8> = row.get(1)?;
-            let record: Option<Vec<u8>> = row.get(2)?;
-            Ok(Self {
-                id: row.get(0)?,
-                digests: LiveDigests {
-                    // A damaged one equals no other, so the product is written anew.
-                    product: ProductDigest(product.try_into().unwrap_or_default()),
-                    record: record.and_then(|digest| RecordDigest::stored(&digest)),
-                },
-            })
-        };
+        let read = |row: &Row<'_>| Self::read(row, [0, 1, 2]);
         connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.query_row([code.as_str()], read).optional())
             .map_err(during(PUBLISHING))
+    }
+
+    /// Reads a live version from a row with its id, its digest and that of its record in these columns.
+    pub(super) fn read(row: &Row<'_>, columns: [usize; 3]) -> rusqlite::Result<Self> {
+        let [id, product, record] = columns;
+        let product = row.get_ref(product)?.as_blob()?;
+        let record = row.get_ref(record)?.as_blob_or_null()?;
+        Ok(Self {
+            id: row.get(id)?,
+            digests: LiveDigests {
+                // A damaged one equals no other, so the product is written anew.
+                product: ProductDigest(product.try_into().unwrap_or_default()),
+                record: record.and_then(RecordDigest::stored),
+            },
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`: writes are rare, and what was
 //! acknowledged is durable.
 //!
-//! - `open`: creating, recognising and migrating the file; `pack`: packing what earlier releases stored
+//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held; `pack`: packing what earlier releases stored
 //! - `catalog`: reading the live catalog; `catalog_changes`: what changed in it
 //! - `publish`: writing a revision, with `live_versions`; `record_digests`: records that products were loaded from
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
@@ -35,14 +35,14 @@ mod pack;
 mod partial;
 mod prune;
 mod publish;
+mod quick;
 mod record_digests;
 mod texts;
 mod wal;
 mod webhooks;
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -68,6 +68,7 @@ pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 use failure::{committed, during};
 use holder::with_lock_holder;
 pub(crate) use open::bytes_to_migrate;
+use quick::{FileId, Quick, file_id};
 pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
 
 /// A store in one SQLite file.
@@ -78,38 +79,10 @@ pub(crate) struct SqliteStore {
     /// Connection for calls that take microseconds. Catalogs are read and written on connections of their own, so that
     /// polls and reads of keys never wait for them.
     quick: Mutex<Quick>,
+    /// False if the files are closed after each call.
+    stays_open: bool,
     webhooks: webhooks::Held,
 }
-
-/// A connection, and the identity of its file.
-struct Quick {
-    connection: Connection,
-    file: FileId,
-}
-
-impl Quick {
-    /// Returns a connection to no file.
-    fn closed() -> Result<Self, StoreError> {
-        Ok(Self {
-            connection: Connection::open_in_memory().map_err(during("preparing to open"))?,
-            // No file is this one.
-            file: (u64::MAX, u64::MAX),
-        })
-    }
-
-    /// Closes the file if a call failed, so that the next call reopens it. While it is open, SQLite may believe that it
-    /// still holds a lock, or go on reading a log that it couldn't open for writing.
-    fn close_on_error<T>(&mut self, outcome: &Result<T, StoreError>) -> Result<(), StoreError> {
-        match outcome {
-            Ok(_) | Err(StoreError::Busy { .. }) => {}
-            Err(_) => *self = Self::closed()?,
-        }
-        Ok(())
-    }
-}
-
-/// Device and inode: identify a file when its path is given to another one.
-type FileId = (u64, u64);
 
 impl SqliteStore {
     /// Opens the file, creates it if it is missing and `if_missing` says so, and migrates it.
@@ -119,14 +92,13 @@ impl SqliteStore {
         lock_wait: Duration,
     ) -> Result<Self, StoreError> {
         let opened = open::open(&path, if_missing, lock_wait);
-        let quick = Mutex::new(Quick {
-            connection: opened.map_err(|error| with_lock_holder(error, &path, lock_wait))?,
-            file: file_id(&path)?,
-        });
+        let opened = opened.map_err(|error| with_lock_holder(error, &path, lock_wait))?;
+        let quick = Mutex::new(Quick::of(opened, &path)?);
         Ok(Self {
             path,
             lock_wait,
             quick,
+            stays_open: true,
             webhooks: webhooks::Held::default(),
         })
     }
@@ -137,22 +109,18 @@ impl SqliteStore {
             path,
             lock_wait,
             quick: Mutex::new(Quick::closed()?),
+            stays_open: true,
             webhooks: webhooks::Held::default(),
         })
     }
 
-    /// Returns the held connection, reopened if the path names another file now.
-    fn quick(&self) -> Result<MutexGuard<'_, Quick>, StoreError> {
-        // After a panic elsewhere the transaction was rolled back: the connection is usable.
-        let mut quick = self.quick.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = file_id(&self.path)?;
-        if quick.file != file {
-            *quick = Quick {
-                connection: open::open(&self.path, IfMissing::Refuse, self.lock_wait)?,
-                file,
-            };
-        }
-        Ok(quick)
+    /// As [`lazy`](Self::lazy), but closes the files after each call.
+    pub(crate) fn closing(path: PathBuf, lock_wait: Duration) -> Result<Self, StoreError> {
+        let stays_open = false;
+        Self::lazy(path, lock_wait).map(|store| Self {
+            stays_open,
+            ..store
+        })
     }
 
     /// Opens a separate connection, for calls that take longer.
@@ -172,15 +140,6 @@ impl SqliteStore {
         let connection = self.connect()?;
         wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::PUBLISH_WAIT)?;
         Ok(connection)
-    }
-}
-
-fn file_id(path: &Path) -> Result<FileId, StoreError> {
-    match std::fs::metadata(path) {
-        Ok(file) => Ok((file.dev(), file.ino())),
-        Err(_) => Err(StoreError::Missing {
-            place: path.display().to_string(),
-        }),
     }
 }
 

@@ -6,6 +6,7 @@ use rusqlite::{Connection, Row, params};
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
+use super::live_versions::LiveVersion;
 use super::publish::{PUBLISHING, SqlitePublication};
 use super::{SqliteStore, during, history, open};
 use crate::StoreError;
@@ -31,10 +32,10 @@ const INSERT_BASE: &str = "insert into base_version (code, from_revision, own_te
                            discount_multiplier, is_orderable, countries, categories, document) \
                            values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-/// The live version of a product, in the order of [`INSERT_BASE`]. Not in one statement with it: before a statement that may
+/// The live version of a product, in the order of [`INSERT_BASE`], then its id and the digest of its record. Not in one statement with it: before a statement that may
 /// insert several rows changes a page, SQLite keeps the old one, to undo it.
 const LIVE_AS_BASE: &str = "select digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, \
-                            (select document from product_document where product_version_id = v.id) \
+                            (select document from product_document where product_version_id = v.id), id, record_digest \
                             from product_version v where code = ? and until_revision is null";
 
 impl OverrideStore for SqliteStore {
@@ -290,7 +291,7 @@ impl StorePublication for SqlitePublication {
 
     fn keep_live_as_base(&mut self, live: &StoredProduct) -> Result<(), StoreError> {
         let (code, texts) = (live.code.as_str(), texts_json(&live.own_texts)?);
-        let copy = || -> rusqlite::Result<usize> {
+        let copy = || -> rusqlite::Result<LiveVersion> {
             let mut insert = self.connection.prepare_cached(INSERT_BASE)?;
             insert.raw_bind_parameter(1, code)?;
             insert.raw_bind_parameter(2, self.number)?;
@@ -303,10 +304,13 @@ impl StorePublication for SqlitePublication {
                         ToSqlOutput::Borrowed(row.get_ref(column)?),
                     )?;
                 }
-                insert.raw_execute()
+                insert.raw_execute()?;
+                LiveVersion::read(row, [8, 0, 9])
             })
         };
-        copy().map_err(during(PUBLISHING))?;
+        let version = copy().map_err(during(PUBLISHING))?;
+        // It is replaced or ended next.
+        self.known.insert(live.code.clone(), Some(version));
         self.put_base_texts(&live.own_texts)
     }
 

@@ -33,8 +33,8 @@ pub(super) struct SqlitePublication {
     /// Id of the revision that was live before.
     revision_before: Option<String>,
     counts: PublishedCounts,
-    /// Live versions of the codes that were asked for last and weren't used since.
-    known: HashMap<ProductCode, Option<LiveVersion>>,
+    /// Live versions that were read and weren't used since: those of the codes that were asked for last, and of new bases.
+    pub(super) known: HashMap<ProductCode, Option<LiveVersion>>,
     seen: SeenVersions,
     /// True if the base of a product changed: that makes a revision, too.
     pub(super) has_bases: bool,

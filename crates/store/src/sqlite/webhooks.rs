@@ -96,7 +96,7 @@ impl SqliteStore {
             return Ok(None);
         };
         let outcome = work(connection);
-        if !matches!(outcome, Ok(_) | Err(StoreError::Busy { .. })) {
+        if !(self.stays_open && matches!(outcome, Ok(_) | Err(StoreError::Busy { .. }))) {
             *held = None;
         }
         outcome.map(Some)

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use vitrine_store::{IfMissing, Store, StoreAddress, StoreError, open};
 
 use crate::products::{product, publish, read, second};
+use crate::webhooks;
 
 fn at(path: &Path, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
     open(&format!("sqlite:{}", path.display()), if_missing)
@@ -65,6 +66,37 @@ fn store_is_created_once_by_many_processes() {
                 assert!(opened.is_ok(), "{}", opened.unwrap_err());
             }
         });
+    }
+}
+
+/// Returns the files of the store at `path` that this process has open.
+fn open_files(path: &Path) -> Vec<std::path::PathBuf> {
+    let start = path.to_str().unwrap();
+    let files = std::fs::read_dir("/proc/self/fd").unwrap();
+    let files = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    files
+        .filter(|file| file.to_string_lossy().starts_with(start))
+        .collect()
+}
+
+#[test]
+fn files_are_open_only_during_acts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("acts.db");
+    let followed = at(&path, IfMissing::Create).unwrap();
+    webhooks::create(&*followed, "one");
+    assert!(!open_files(&path).is_empty());
+    drop(followed);
+    let address: StoreAddress = format!("sqlite:{}", path.display()).parse().unwrap();
+    let acts = address.open_for_acts(Duration::ZERO).unwrap();
+    for number in 1..3 {
+        publish(&*acts, &[product("A", &number.to_string())], second(number));
+        assert_eq!(
+            acts.revisions(9).unwrap().len(),
+            usize::try_from(number).unwrap()
+        );
+        assert_eq!(acts.endpoints().unwrap().len(), 1);
+        assert_eq!(open_files(&path), Vec::<std::path::PathBuf>::new());
     }
 }
 

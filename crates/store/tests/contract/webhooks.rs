@@ -42,7 +42,7 @@ fn new(id: &str) -> NewEndpoint {
     }
 }
 
-fn create(store: &dyn Store, id: &str) {
+pub fn create(store: &dyn Store, id: &str) {
     let context = by_tester(AuditAction::CreateWebhook);
     store.create_endpoint(&new(id), "f1", &context).unwrap();
 }
