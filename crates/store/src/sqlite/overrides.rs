@@ -32,8 +32,8 @@ const INSERT_BASE: &str = "insert into base_version (code, from_revision, own_te
                            discount_multiplier, is_orderable, countries, categories, document) \
                            values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-/// The live version of a product, in the order of [`INSERT_BASE`], then its id and the digest of its record. Not in one statement with it: before a statement that may
-/// insert several rows changes a page, SQLite keeps the old one, to undo it.
+/// The live version of a product, in the order of [`INSERT_BASE`], then its id and the digest of its record. Not in one statement
+/// with the insert: before a statement that may insert several rows changes a page, SQLite keeps the old one, to undo it.
 const LIVE_AS_BASE: &str = "select digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, \
                             (select document from product_document where product_version_id = v.id), id, record_digest \
                             from product_version v where code = ? and until_revision is null";
