@@ -127,11 +127,9 @@ fn renewed_certificate_is_shown_to_new_connections() {
     assert!(second.connect(server.address, &[]).is_some());
     let series = "vitrine_tls_certificate_reloads_total";
     let counts = scrape(&server);
-    assert_eq!(counts.value(&format!("{series}{{outcome=\"ok\"}}")), 1.0);
-    assert_eq!(
-        counts.value(&format!("{series}{{outcome=\"failed\"}}")),
-        1.0
-    );
+    // At least once each: the files are also looked at without a signal, perhaps between two writes.
+    assert!(counts.value(&format!("{series}{{outcome=\"ok\"}}")) >= 1.0);
+    assert!(counts.value(&format!("{series}{{outcome=\"failed\"}}")) >= 1.0);
     assert!(counts.value("vitrine_tls_handshake_failures_total") >= 1.0);
 
     // Nobody says anything: the files are looked at.
