@@ -80,11 +80,11 @@ async fn faulty_pages_remove_nothing() {
 #[tokio::test]
 async fn time_limits_allow_for_the_wait() {
     let page = json("200 OK", golden_page());
-    let server = MockServer::holding(vec![page], Duration::from_millis(300));
+    let server = MockServer::holding(vec![page], Duration::from_secs(3));
     let mut retries = vitrine_client::Retries::none();
-    retries.longest_total = Duration::from_millis(50);
+    retries.longest_total = Duration::from_secs(1);
     let builder = server.builder().retries(retries);
-    let client = builder.timeout(Duration::from_millis(50)).build().unwrap();
+    let client = builder.timeout(Duration::from_secs(1)).build().unwrap();
     let request = client.changes().wait(Duration::from_secs(55));
     assert!(matches!(request.page().await, Err(Error::Timeout)));
     request.since("c1_x").page().await.unwrap();

@@ -41,7 +41,7 @@ async fn transient_failures_are_repeated_with_the_same_token() {
 #[tokio::test]
 async fn silent_server_is_asked_again() {
     let server = MockServer::of(vec![b"".to_vec(), page(&["a"], "t1", false)]);
-    let builder = server.builder().timeout(Duration::from_millis(50));
+    let builder = server.builder().timeout(Duration::from_secs(2));
     let mut sync = sync(&builder.build().unwrap(), Some("t0"));
     assert_eq!(events(&mut sync, 2).await, ["retry", "a t1"]);
     assert_eq!(server.count(), 2);

@@ -39,7 +39,13 @@ impl Attacker {
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut held: Vec<(Option<TcpStream>, Instant)> = Vec::new();
-            held.resize_with(count, || (connect(from, to).ok(), Instant::now()));
+            let mut number = 0;
+            held.resize_with(count, || {
+                number += 1;
+                // Reopened one after the other: all at once would be a flood, which may keep others out (docs/edges.md).
+                let ago = REOPENED_AFTER * number / u32::try_from(count).expect("a small number");
+                (connect(from, to).ok(), Instant::now() - ago)
+            });
             let mut opened = count;
             while !stopped.load(Ordering::Relaxed) {
                 for (socket, tried) in &mut held {

@@ -114,6 +114,7 @@ fn panic_in_a_handler_is_answered_with_500() {
     for series in ["vitrine_panics_total", errors] {
         assert_eq!(metrics.value(series), 1.0, "{series}");
     }
+    setup.wait_for_panics(1.0);
     let said = setup.server.stderr();
     let told = said.lines().find(|line| line.contains("panicked"));
     assert!(told.expect("a message").contains(&id), "{said}");
@@ -183,7 +184,10 @@ fn access_log_goes_on_after_a_panic() {
         setup.server.stdout().contains("/v2/ping").then_some(())
     });
     setup.wait_for_panics(1.0);
-    assert!(setup.server.stderr().contains("can be written again"));
+    wait_for("the message", || {
+        let said = setup.server.stderr();
+        said.contains("can be written again").then_some(())
+    });
 }
 
 #[test]

@@ -252,8 +252,8 @@ fn old_connection_ends_without_losing_a_request() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..3 {
-                    let mut connection = server.keep_alive();
                     let started = Instant::now();
+                    let mut connection = server.keep_alive();
                     loop {
                         let reply = connection.get(&key, "/v2/ping").expect("an answer");
                         assert_eq!(reply.status, 200);

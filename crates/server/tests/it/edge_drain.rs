@@ -17,7 +17,7 @@ fn rounds() -> usize {
 fn readiness_fails_before_listeners_close() {
     let store = Store::sample();
     let key = store.key("client", &[]);
-    let mut server = store.serve_with(&["--drain-delay", "3s", "--admin-listen", "127.0.0.1:0"]);
+    let mut server = store.serve_with(&["--drain-delay", "8s", "--admin-listen", "127.0.0.1:0"]);
     let mut open = server.keep_alive();
     assert_eq!(open.get(&key, "/v2/ping").expect("an answer").status, 200);
     server.signal("TERM");

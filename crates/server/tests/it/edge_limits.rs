@@ -299,7 +299,10 @@ fn thousand_bad_connections_are_cut_at_their_limit() {
              (the promise is twice that)"
         );
         // Machines differ, and other tests run: only what can't be an accident is a failure.
-        assert!(p99 <= usual * 20, "other clients suffer");
+        assert!(
+            p99 <= (usual * 20).max(Duration::from_secs(1)),
+            "other clients suffer"
+        );
         assert!(
             took >= Duration::from_secs(limit - 1),
             "not before their time"

@@ -48,15 +48,18 @@ fn rendering_time_is_linear() {
     let mut measured = 0;
     for line in TEXTS.lines() {
         let case: Value = serde_json::from_str(line).expect("JSON");
-        let large = time(&renderer, &text(&case, 64 << 10));
-        if large < TOO_SHORT {
+        if time(&renderer, &text(&case, 64 << 10)) < TOO_SHORT {
             continue;
         }
         measured += 1;
-        let small = time(&renderer, &text(&case, 16 << 10));
-        let growth = large.as_secs_f64() / small.as_secs_f64();
-        if growth > MAX_GROWTH {
-            slow.push(format!("{}: {small:?}, then {large:?}", case["name"]));
+        // Whatever disturbs the processor disturbs one of three; a square shows in each.
+        let grows = || {
+            let [large, small] = [64, 16].map(|kib| time(&renderer, &text(&case, kib << 10)));
+            eprintln!("{}: {small:?}, then {large:?}", case["name"]);
+            large.as_secs_f64() / small.as_secs_f64() > MAX_GROWTH
+        };
+        if (0..3).all(|_| grows()) {
+            slow.push(case["name"].to_string());
         }
     }
     assert!(slow.is_empty(), "{}", slow.join("\n"));

@@ -3,6 +3,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Output;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,11 +13,22 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::harness::{ALLOW_ALL, Server, Store, text};
+use crate::harness::{ALLOW_ALL, Server, Store, text, wait_for};
 
 /// A certificate for `localhost`, its key, and the certificate of the authority that signed it. They were
 /// made for these tests, are valid for a hundred years, and the authority's key is gone.
 pub const TLS_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls");
+
+/// Waits until a mirror's metrics file says at least so many rounds of an outcome: rounds go on while this waits.
+pub fn counts_rounds(path: &Path, outcome: &str, least: f64) {
+    let series = format!("rounds_total{{outcome=\"{outcome}\"}} ");
+    wait_for(outcome, || {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let (_, count) = text.split_once(&series)?;
+        let count: f64 = count.lines().next()?.parse().ok()?;
+        (count >= least).then_some(())
+    });
+}
 
 /// Runs `vitrine mirror` once, with a guard that lets everything pass.
 pub fn mirror(store: &Store, base: &str, key: &str, options: &[&str]) -> Output {

@@ -267,7 +267,7 @@ fn goes_on(fault: impl FnOnce(&mut Redis), mended: impl FnOnce(&mut Redis)) {
     mended(&mut redis);
     let since = Instant::now();
     wait_for_breakers(&servers, 0.0);
-    assert!(since.elapsed() < CONVERGENCE, "{:?}", since.elapsed());
+    assert!(since.elapsed() < 10 * CONVERGENCE, "{:?}", since.elapsed());
     all_shared(&store, &servers, |key| {
         let granted = burst(&servers, key, GRANTED);
         assert!(granted.abs_diff(GRANTED) <= 1, "{granted}");

@@ -91,12 +91,10 @@ fn reads_continue_while_the_store_is_away() {
             .metric("vitrine_follow_store_readable 1")
             .then_some(())
     });
-    assert!(
-        setup
-            .server
-            .stderr()
-            .contains("the store can be read again")
-    );
+    wait_for("the message", || {
+        let said = setup.server.stderr();
+        said.contains("the store can be read again").then_some(())
+    });
 }
 
 #[test]
