@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 use serde_json::value::RawValue;
 use vitrine_model::attributes::Attributes;
 use vitrine_model::content::{Content, Text, TextName};
@@ -113,10 +114,8 @@ pub fn attributes<'a>(
     categories: &'a [Box<str>],
 ) -> Option<Attributes<'a>> {
     // Without parsing the rest: only name and code are in front of them, and quotes in these are escaped.
-    let (_, rest) = document.split_once(",\"currency\":\"")?;
-    let (currency, rest) = rest.split_once('"')?;
-    let (_, rest) = rest.split_once(",\"payout_type\":\"")?;
-    let (payout_type, _) = rest.split_once('"')?;
+    let (currency, rest) = behind(document, &CURRENCY_KEY)?.split_once('"')?;
+    let (payout_type, _) = behind(rest, &PAYOUT_TYPE_KEY)?.split_once('"')?;
     Some(Attributes {
         is_orderable,
         currency: Currency::well_formed(currency)?,
@@ -126,17 +125,28 @@ pub fn attributes<'a>(
     })
 }
 
-/// Key of the discount in a document, up to its value. The quotes of a string's content are escaped, so only an object's
-/// key can read so, and objects in front of it have no such key.
-const DISCOUNT_KEY: &str = ",\"discount_multiplier\":\"";
+// Keys in a document, up to their value. The quotes of a string's content are escaped, so only an object's key can read so,
+// and objects in front of it have no such key. Searched for in each product of a catalog, so prepared once.
+static CURRENCY_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(",\"currency\":\""));
+static PAYOUT_TYPE_KEY: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(",\"payout_type\":\""));
+static DISCOUNT_KEY: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(",\"discount_multiplier\":\""));
+
+/// Returns what follows a key in a document.
+fn behind<'d>(document: &'d str, key: &Finder<'_>) -> Option<&'d str> {
+    let at = key.find(document.as_bytes())?;
+    document.get(at + key.needle().len()..)
+}
 
 /// Returns the discount of a stored product with the place of its text in the canonical document; `None` if one of the two
 /// is damaged. `exact` is the discount as loaded.
 #[must_use]
 pub fn discount(document: &str, exact: &str) -> Option<PlacedDiscount> {
     let exact: ExactDiscount = exact.parse().ok()?;
-    let start = document.find(DISCOUNT_KEY)? + DISCOUNT_KEY.len();
-    let value = document[start..].strip_prefix(exact.shown().cut().text().as_str())?;
+    let rest = behind(document, &DISCOUNT_KEY)?;
+    let start = document.len() - rest.len();
+    let value = rest.strip_prefix(exact.shown().cut().text().as_str())?;
     let found = PlacedDiscount { exact, start };
     value.starts_with('"').then_some(found)
 }
