@@ -6,7 +6,7 @@
 #   docker build --tag vitrine .
 #   docker run --read-only --publish 8080:8080 --volume vitrine:/var/lib/vitrine vitrine
 
-FROM rust:1.95-slim-bookworm AS build
+FROM rust:1.95-bookworm AS build
 WORKDIR /source
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \

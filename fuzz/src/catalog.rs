@@ -75,8 +75,9 @@ fn blocks(checked: &[(Product, Content)]) -> (FacetNumbers, Vec<Block>) {
         let mut builder = BlockBuilder::default();
         for (product, content) in few {
             let document = document(product, content).expect("JSON");
-            let mut bytes = Vec::new();
-            let content = addresses.publish(&document.json, document.content, &[], &mut bytes);
+            let mut buffer = Vec::new();
+            let (bytes, content) =
+                addresses.publish(&document.json, document.content, &[], &mut buffer);
             let names: Vec<Box<str>> = product
                 .categories
                 .iter()
@@ -91,7 +92,7 @@ fn blocks(checked: &[(Product, Content)]) -> (FacetNumbers, Vec<Block>) {
             let facets = numbers.facets_of(&found.expect("a sound document"));
             let entry = Entry {
                 code: &product.code,
-                bytes: &bytes,
+                bytes,
                 content: content.map(|content| (content.start, content.end)),
                 discount: discount(&document.json, product.discount_multiplier.exact()),
                 facets: &facets,

@@ -140,10 +140,10 @@ fn round_trip(checked: &CheckedRecord) {
     }
     let content = content.apply(&Content::default());
     let rendered = document(product, &content).expect("JSON");
-    let mut published = Vec::new();
+    let mut buffer = Vec::new();
     let addresses = TextAddresses::new(PUBLIC_URL);
-    let range = addresses.publish(&rendered.json, rendered.content, &[], &mut published);
-    let published = String::from_utf8(published).expect("text");
+    let (published, range) = addresses.publish(&rendered.json, rendered.content, &[], &mut buffer);
+    let published = String::from_utf8(published.to_vec()).expect("text");
     serde_json::from_str::<serde_json::Value>(&published).expect("JSON");
     if let Some(range) = range {
         let resources = &published[range];

@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Faster than the C library's allocator (docs/decisions/0027-allocator.md); `.cargo/config.toml` has its settings.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     vitrine::cli::main()
 }

@@ -66,20 +66,26 @@ impl TextAddresses {
             .filter(|digest| !taken_down.contains(digest))
     }
 
-    /// Appends a canonical document with public URLs to `out`. A text that was taken down becomes null.
+    /// Returns a canonical document with public URLs, and the range of its content resources. A text that was taken down
+    /// becomes null.
     ///
-    /// Copies without parsing. Returns the new range of the content resources.
-    pub fn publish(
+    /// Copies without parsing, into `published`, and only a document that names texts of the service.
+    pub fn publish<'d>(
         &self,
-        document: &str,
+        document: &'d str,
         content: Option<Range<usize>>,
         taken_down: &[TextDigest],
-        out: &mut Vec<u8>,
-    ) -> Option<Range<usize>> {
-        let Some(content) = content else {
-            out.extend_from_slice(document.as_bytes());
-            return None;
+        published: &'d mut Vec<u8>,
+    ) -> (&'d [u8], Option<Range<usize>>) {
+        let names_own = |range: &Range<usize>| {
+            let content = &document.as_bytes()[range.clone()];
+            FINDER.find(content).is_some()
         };
+        let Some(content) = content.clone().filter(names_own) else {
+            return (document.as_bytes(), content);
+        };
+        let out = published;
+        out.clear();
         let (head, tail) = (&document[..content.start], &document[content.end..]);
         let mut rest = &document[content];
         out.extend_from_slice(head.as_bytes());
@@ -105,6 +111,6 @@ impl TextAddresses {
         out.extend_from_slice(rest.as_bytes());
         let end = out.len();
         out.extend_from_slice(tail.as_bytes());
-        Some(start..end)
+        (out, Some(start..end))
     }
 }

@@ -5,15 +5,12 @@ use std::ops::Range;
 
 use memchr::memmem;
 use serde_json::value::RawValue;
-use vitrine_model::attributes::Attributes;
 use vitrine_model::content::{Content, Text, TextName};
-use vitrine_model::geo::Country;
-use vitrine_model::money::{AmountText, Currency, ExactDiscount};
+use vitrine_model::money::AmountText;
 use vitrine_model::product::{
     AmountRange, Assets, CustomerService, Denominations, Detail, Expiry, OtherDetail, Payment,
     Product, SubscriptionPlan, Voucher,
 };
-use vitrine_model::snapshot::PlacedDiscount;
 use vitrine_store::record::OwnText;
 use vitrine_wire::content::{ContentResources, ContentUrls};
 use vitrine_wire::product as wire;
@@ -101,44 +98,6 @@ impl AmountTexts {
         let list = self.0.get(2..).unwrap_or_default();
         list.iter().map(|text| text.as_str().into()).collect()
     }
-}
-
-/// Returns the attributes of a stored product by which filters select: those beside its canonical document, and currency
-/// and payout type, which are in it; `None` if the document is damaged.
-#[must_use]
-pub fn attributes<'a>(
-    document: &'a str,
-    is_orderable: bool,
-    countries: &'a [Country],
-    categories: &'a [Box<str>],
-) -> Option<Attributes<'a>> {
-    // Without parsing the rest: only name and code are in front of them, and quotes in these are escaped.
-    let (_, rest) = document.split_once(",\"currency\":\"")?;
-    let (currency, rest) = rest.split_once('"')?;
-    let (_, rest) = rest.split_once(",\"payout_type\":\"")?;
-    let (payout_type, _) = rest.split_once('"')?;
-    Some(Attributes {
-        is_orderable,
-        currency: Currency::well_formed(currency)?,
-        payout_type,
-        countries,
-        categories,
-    })
-}
-
-/// Key of the discount in a document, up to its value. The quotes of a string's content are escaped, so only an object's
-/// key can read so, and objects in front of it have no such key.
-const DISCOUNT_KEY: &str = ",\"discount_multiplier\":\"";
-
-/// Returns the discount of a stored product with the place of its text in the canonical document; `None` if one of the two
-/// is damaged. `exact` is the discount as loaded.
-#[must_use]
-pub fn discount(document: &str, exact: &str) -> Option<PlacedDiscount> {
-    let exact: ExactDiscount = exact.parse().ok()?;
-    let start = document.find(DISCOUNT_KEY)? + DISCOUNT_KEY.len();
-    let value = document[start..].strip_prefix(exact.shown().cut().text().as_str())?;
-    let found = PlacedDiscount { exact, start };
-    value.starts_with('"').then_some(found)
 }
 
 /// Returns a document with other texts; the rest stays byte for byte. `range` is that of its content resources.

@@ -104,7 +104,6 @@ impl Batch {
         mut visit: impl FnMut(&Entry<'_>) -> Result<(), BuildError>,
     ) -> Result<(), BuildError> {
         for product in self.products {
-            rendered.clear();
             let (code, document) = (&self.text[product.code], &self.text[product.document]);
             if !product
                 .digest
@@ -116,11 +115,11 @@ impl Batch {
             let content = product.content.as_ref();
             let own_texts = TextAddresses::own_texts(document, content, &product.taken_down);
             found.own_texts.extend(own_texts);
-            let content =
+            let (bytes, content) =
                 addresses.publish(document, product.content, &product.taken_down, rendered);
             visit(&Entry {
                 code: &code.parse()?,
-                bytes: rendered,
+                bytes,
                 content: content.map(|content| (content.start, content.end)),
                 // The texts, which publishing replaces, lie behind it.
                 discount: Some(product.discount),
