@@ -132,8 +132,9 @@ export async function look(browser, origin, { as = 'light', javaScript = true } 
     clean: (but = /^$/) => assert.deepEqual(seen.filter((what) => !but.test(what)), []),
     /** Asserts that axe finds nothing serious, and that the page doesn't scroll sideways. */
     accessible: () => accessible(page),
-    /** Takes a picture of the whole page into `target/screenshots`. */
+    /** Takes a picture of the whole page into `target/screenshots`, unless VITRINE_SCREENSHOTS=no. */
     picture: async (name) => {
+      if (process.env.VITRINE_SCREENSHOTS === 'no') return;
       mkdirSync(screenshots, { recursive: true });
       await page.screenshot({ path: path.join(screenshots, `${name}-${as}.png`), fullPage: true });
     },

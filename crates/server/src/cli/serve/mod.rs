@@ -1,5 +1,7 @@
 //! `vitrine serve`: serves the catalog of a store.
 
+mod runtime;
+
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -336,9 +338,7 @@ pub(super) fn serve(
     let deliver = |settings| Deliverer::start(&live, &app.metrics.webhooks, settings);
     let deliverer = webhooks.map(deliver).transpose()?;
     let access_log = AccessLog::start(access_log)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime::build()?;
     let served = runtime.block_on(async {
         if let Some(shared) = shared_limits {
             shared.start().await;
