@@ -1,6 +1,7 @@
 //! Messages of the program: levels and formats. They go to standard error through a queue, so that a stalled reader
 //! never blocks a thread that logs.
 
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -212,12 +213,31 @@ fn start(level: Level, format: Format) -> io::Result<()> {
     tracing_subscriber::registry()
         .with(layer.with_filter(filter))
         .init();
-    // Logs panics like other messages, then unwinds as usual.
+    // Logs panics like other messages, then unwinds as usual, or ends the process.
     std::panic::set_hook(Box::new(|panic| {
         PANICS.increment();
         let backtrace = std::backtrace::Backtrace::force_capture();
         let request_id = request_id::current();
         tracing::error!(%panic, %backtrace, request_id, "a bug: the program panicked");
+        if ENDS_AT_A_PANIC.get() {
+            drop(FinishOnDrop);
+            std::process::exit(PANICKED);
+        }
     }));
     Ok(())
+}
+
+/// Exit status of a process that panicked, as the standard library has it.
+const PANICKED: i32 = 101;
+
+thread_local! {
+    static ENDS_AT_A_PANIC: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does work whose panic in this thread ends the process once it is logged, because unwinding would never end.
+pub(super) fn ending_at_a_panic<R>(work: impl FnOnce() -> R) -> R {
+    ENDS_AT_A_PANIC.set(true);
+    let done = work();
+    ENDS_AT_A_PANIC.set(false);
+    done
 }

@@ -1,7 +1,5 @@
 //! `vitrine serve`: serves the catalog of a store.
 
-mod runtime;
-
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
+use tokio::runtime::Builder;
 use vitrine_model::url::WebUrl;
 use vitrine_store::Store;
 
@@ -18,7 +17,7 @@ use super::cors::CorsArgs;
 use super::edges::{EdgeArgs, Listening};
 use super::follow_settings::FollowArgs;
 use super::limits::LimitArgs;
-use super::logging::{LogArgs, STARTED};
+use super::logging::{self, LogArgs, STARTED};
 use super::proxies::ProxyArgs;
 use super::reload::Reload;
 use super::shutdown::ShutdownSignals;
@@ -338,7 +337,8 @@ pub(super) fn serve(
     let deliver = |settings| Deliverer::start(&live, &app.metrics.webhooks, settings);
     let deliverer = webhooks.map(deliver).transpose()?;
     let access_log = AccessLog::start(access_log)?;
-    let runtime = runtime::build()?;
+    // Without a thread for a worker it panics, and would then wait forever for the workers that it has.
+    let runtime = logging::ending_at_a_panic(|| Builder::new_multi_thread().enable_all().build())?;
     let served = runtime.block_on(async {
         if let Some(shared) = shared_limits {
             shared.start().await;
