@@ -72,20 +72,20 @@ const PAGES = {
 
 for (const as of Object.keys(LOOKS)) {
   test(`every page is readable and asks nobody else: ${as}`, async () => {
+    const { page, clean, accessible, picture, close } = await look(browser, server.admin, { as });
     for (const [name, address] of Object.entries(PAGES)) {
-      const { page, clean, accessible, picture, close } = await look(browser, server.admin, { as });
-      const answer = await page.goto(`${server.admin}${address}`, { waitUntil: 'networkidle' });
+      const answer = await page.goto(`${server.admin}${address}`);
       const isMissing = ['retired', 'missing'].includes(name);
       assert.equal(answer.status(), isMissing ? 404 : 200, address);
       await accessible();
       // Pictures are loaded as they come into sight.
       await page.evaluate(() => document.querySelectorAll('main img').forEach((image) => image.setAttribute('loading', 'eager')));
-      await page.waitForLoadState('networkidle');
+      await page.waitForFunction(() => [...document.images].every((image) => image.complete));
       await picture(`browser-${name}`);
       // That the page itself isn't there is said on the console.
       clean(isMissing ? /^console: Failed to load resource: .* 404/ : undefined);
-      await close();
     }
+    await close();
   });
 }
 

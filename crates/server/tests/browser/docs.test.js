@@ -277,14 +277,17 @@ test('by keyboard: the way to the content, and through a page', async () => {
 
 for (const as of Object.keys(LOOKS)) {
   describe(as, () => {
+    // One page for all: a browser that has compiled the scripts once takes less than half the time.
+    let reader;
+    before(async () => (reader = await look(browser, server.base, { as })));
+    after(() => reader?.close());
     for (const path of PAGES) {
       test(`/docs${path}`, async () => {
-        const { page, clean, accessible, picture, close } = await look(browser, server.base, { as });
+        const { page, clean, accessible, picture } = reader;
         await page.goto(`${server.base}/docs${path}`);
         await picture(`docs${path.replaceAll(/[^a-z_A-Z]/g, '-')}`);
         await accessible();
         clean();
-        await close();
       });
     }
   });

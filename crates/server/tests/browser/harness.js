@@ -128,8 +128,8 @@ export async function look(browser, origin, { as = 'light', javaScript = true } 
   });
   return {
     page,
-    /** Asserts that the page did nothing that it shouldn't, but for what `but` matches. */
-    clean: (but = /^$/) => assert.deepEqual(seen.filter((what) => !but.test(what)), []),
+    /** Asserts that the page did nothing that it shouldn't, since this was last asked, but for what `but` matches. */
+    clean: (but = /^$/) => assert.deepEqual(seen.splice(0).filter((what) => !but.test(what)), []),
     /** Asserts that axe finds nothing serious, and that the page doesn't scroll sideways. */
     accessible: () => accessible(page),
     /** Takes a picture of the whole page into `target/screenshots`, unless VITRINE_SCREENSHOTS=no. */
