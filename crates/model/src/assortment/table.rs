@@ -28,9 +28,10 @@ pub struct NewVersion {
 }
 
 impl NewVersion {
-    /// Returns true if there are versions between the one of this number and it.
-    fn skips_from(&self, number: u32) -> bool {
-        self.number.saturating_sub(number) > 1
+    /// Returns true if it was set over the version of this number. If not, versions between the two are unknown, or the database
+    /// was put back.
+    fn follows(&self, number: u32) -> bool {
+        number.checked_add(1) == Some(self.number)
     }
 }
 
@@ -99,10 +100,10 @@ impl KnownAssortment {
         is_kept.then(|| versions.chain([&self.live]).collect())
     }
 
-    /// Returns the assortment with a new version. Versions between that of `before` and the new one are a gap, over which
-    /// nothing is told: then the former versions are unknown, until they are read from the store's history.
+    /// Returns the assortment with a new version. If that doesn't follow the one of `before`, the former versions are unknown until
+    /// they are read from the store's history: nothing is told over a gap, and what a restore threw away is gone.
     fn new(version: NewVersion, before: Option<&Self>) -> Self {
-        let before = before.filter(|before| !version.skips_from(before.number));
+        let before = before.filter(|before| version.follows(before.number));
         let mut former = before.map_or_else(Vec::new, |before| before.former.clone());
         former.extend(before.map(|before| FormerVersion {
             assortment: Arc::clone(&before.live),
@@ -304,7 +305,9 @@ mod tests {
         });
         let read = skipped.with_former(history.into());
         assert_eq!(since(&read, 1), Some(vec![1, 2, 3, 4]));
-        // A database that was put back: what it lost is known.
-        assert_eq!(since(&updated(&table, 1), 2), Some(vec![2, 1]));
+        // A database that was put back: what it lost is gone, also once there are newer versions.
+        let restored = updated(&table, 1);
+        assert_eq!(since(&restored, 1), Some(vec![1]));
+        assert_eq!(since(&restored, 2), None);
     }
 }

@@ -143,9 +143,9 @@ fn to_text(pruned: &PruneReport, tokens_since: Option<Timestamp>, effect: Effect
         Effect::Shown => format!("would free {}; nothing was changed\n", freed(pruned)),
     };
     text.push_str(&format!("the oldest kept revision is {oldest}\n"));
-    if let Some(ended) = ended_tokens(pruned, tokens_since) {
-        text.push_str(&format!("{ended}\n"));
-    }
+    let ended = ended_tokens(pruned, tokens_since);
+    let ended = ended.unwrap_or_else(|| "no tokens of `GET /product/changes` end".to_owned());
+    text.push_str(&format!("{ended}\n"));
     if pruned.waiting_versions > 0 {
         text.push_str(&format!(
             "versions left because their texts are still served: {}; prune again in 24 hours\n",

@@ -24,8 +24,14 @@ use crate::live::{Feed, VisibleFeed};
 pub(super) enum Deferred {
     /// A visible change.
     Wait(Wait),
-    /// A read of the store: the token, of the key with this prefix, has a position that isn't known here.
-    Look(Token, Box<str>),
+    /// A read of the store: the token can't be continued from what is live here.
+    Look {
+        token: Token,
+        /// Prefix of the key.
+        key: Box<str>,
+        /// Date of the API version.
+        version: &'static str,
+    },
 }
 
 /// Results of the waits of a request of the changes feed.
@@ -44,17 +50,30 @@ impl<'r> Admitted<'_, 'r> {
         // Boxed, so that requests that don't wait need no room for it.
         match deferred {
             Deferred::Wait(wait) => waited.moved = Some(Box::pin(waits.wait(live, wait)).await),
-            Deferred::Look(token, prefix) => {
+            Deferred::Look {
+                token,
+                key,
+                version,
+            } => {
                 let is_known = |feed: &Feed, keys: &KeyTable| {
                     let now = Timestamp::now();
                     let seen = keys
-                        .get(&prefix)
+                        .get(&key)
                         .and_then(|key| VisibleFeed::of_key(feed, key, now));
-                    seen.is_some_and(|seen| changes::is_known(seen, &token))
+                    seen.is_some_and(|seen| {
+                        self.terms(version, feed, &seen) == token.terms
+                            && changes::is_known(seen, &token)
+                    })
                 };
                 waited.looked = Some(Box::pin(waits::look(live, is_known)).await);
             }
         }
+    }
+
+    /// Returns what tokens depend on beside the store.
+    fn terms(&self, version: &str, feed: &Feed, seen: &VisibleFeed<'_>) -> TermsDigest {
+        let public_url = self.app.endpoints.addresses.public_url();
+        TermsDigest::of(version, public_url, feed.damaged, seen.assortment())
     }
 
     /// Resolves a request of the changes feed.
@@ -70,7 +89,6 @@ impl<'r> Admitted<'_, 'r> {
         waited: &Waited,
         log: &mut RequestLogContext<'r>,
     ) -> Result<Outcome<'static>, ApiError> {
-        let endpoints = &self.app.endpoints;
         let request = parameters::changes(self.request.uri.query())?;
         let feed = self.app.live.feed();
         let feed = feed.ok_or_else(|| ApiError::plain(ErrorType::Unavailable))?;
@@ -78,23 +96,23 @@ impl<'r> Admitted<'_, 'r> {
         let now = Timestamp::now();
         let assortment = key.visible.assortment()?;
         let seen = VisibleFeed::new(&feed, assortment, now);
-        let public_url = endpoints.addresses.public_url();
-        let terms = TermsDigest::of(version.date, public_url, feed.damaged, seen.assortment());
+        let terms = self.terms(version.date, &feed, &seen);
         let found = match (
-            changes::find(seen, &request, terms, waited.moved, now)?,
+            changes::find(seen, &request, terms, waited.moved, now),
             &request.since,
         ) {
-            (Some(found), _) => found,
-            (None, Some(token)) if waited.looked.is_none() => {
-                return Ok(Outcome::Deferred(Deferred::Look(
-                    token.clone(),
-                    key.record.prefix.as_str().into(),
-                )));
+            (Ok(found), _) => found,
+            (Err(_), Some(token)) if waited.looked.is_none() => {
+                return Ok(Outcome::Deferred(Deferred::Look {
+                    token: token.clone(),
+                    key: key.record.prefix.as_str().into(),
+                    version: version.date,
+                }));
             }
-            (None, _) => {
+            (Err(reason), _) => {
                 // Without a journal nothing is known to be gone.
                 let is_current = waited.looked == Some(true) && feed.journal.is_some();
-                return Err(changes::unknown(&request, is_current, now));
+                return Err(reason.error(&request, is_current, now));
             }
         };
         let mut pause = None;

@@ -202,7 +202,8 @@ pub(crate) async fn look(live: &Live, is_known: impl Fn(&Feed, &KeyTable) -> boo
         let is_current = read.is_some_and(|read| read.is_current && read.began >= began);
         let are_keys_read = keys_read
             .borrow_and_update()
-            .is_some_and(|asked| asked >= began);
+            .as_ref()
+            .is_some_and(|read| read.asked >= began);
         if is_current && are_keys_read {
             return true;
         }

@@ -60,13 +60,13 @@ fn goes_back(before: &AssortmentTable, read: &LiveAssortments) -> bool {
     })
 }
 
-/// Returns true if versions were replaced between those known and those read, or before the first one that is known: a client may
-/// have a token of one from another server.
+/// Returns true if a version that was read doesn't follow the known one: others were replaced in between, or before the first one
+/// that is known, and a client may have a token of one from another server; or the database was put back.
 pub(super) fn skips_versions(before: &AssortmentTable, read: &LiveAssortments) -> bool {
     read.changed.iter().any(|version| {
         let known = before.get(&version.name);
         let number = known.map_or(0, |known| known.number());
-        version.number.saturating_sub(number) > 1
+        number.checked_add(1) != Some(version.number)
     })
 }
 
@@ -161,20 +161,24 @@ pub(super) fn assortment(name: &str, id: &str, rules: &str) -> Option<Assortment
     }
 }
 
-/// Returns the former versions in a store's history, oldest first. `history` is newest first.
+/// Returns the former versions in a store's history, oldest first, back to the first one of a name that can't be read: nothing is told
+/// over a gap. `history` is newest first.
 pub(super) fn former_versions(history: &[AssortmentVersion]) -> Vec<FormerVersion> {
     let mut next: HashMap<&str, Timestamp> = HashMap::new();
+    let mut unreadable: HashSet<&str> = HashSet::new();
     let mut former = Vec::new();
     for version in history {
         let replaced_at = next.insert(&version.name, version.created_at);
+        let Some(replaced_at) = replaced_at.filter(|_| !unreadable.contains(&*version.name)) else {
+            continue;
+        };
         let rules = version.rules.as_deref();
-        if let (Some(replaced_at), Some(rules)) = (replaced_at, rules)
-            && let Some(assortment) = assortment(&version.name, &version.id, rules)
-        {
-            former.push(FormerVersion {
+        match rules.and_then(|rules| assortment(&version.name, &version.id, rules)) {
+            Some(assortment) => former.push(FormerVersion {
                 assortment: Arc::new(assortment),
                 replaced_at,
-            });
+            }),
+            None => drop(unreadable.insert(&version.name)),
         }
     }
     former.reverse();

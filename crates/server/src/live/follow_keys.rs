@@ -125,10 +125,19 @@ impl KeyPoll {
     }
 }
 
+/// A read of the keys, and of what they see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeysRead {
+    /// Time at which the store was asked.
+    pub asked: Instant,
+    /// State that was read.
+    pub(super) state: KeyState,
+}
+
 /// Values that identify a state of keys and assortments: the id of the store, its counters, and the last acceptance.
 type KeyState = (String, [u64; 2], Option<Timestamp>);
 
-fn key_state(state: &StoreState) -> KeyState {
+pub(super) fn key_state(state: &StoreState) -> KeyState {
     let counters = [state.keys, state.assortments];
     (state.store_id.clone(), counters, state.assortments_accepted)
 }
@@ -140,7 +149,11 @@ impl PollTask for KeyPoll {
         // A start doesn't wait for the history.
         if is_started {
             self.read_history()?;
-            self.followed.live.record_keys_read(asked);
+            if let Some(state) = self.seen.clone() {
+                self.followed
+                    .live
+                    .record_keys_read(KeysRead { asked, state });
+            }
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ mod state_file;
 mod visible_feed;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::watch;
@@ -51,6 +51,7 @@ pub use build::{read_snapshot, texts_kept_since};
 pub use contact::{Contact, DEFAULT_MAX_STALE_KEYS};
 pub use feed::{Feed, JournalLimits, StoreRead, StoreReads};
 pub use follow::{Follower, Stores};
+pub use follow_keys::KeysRead;
 pub use state_directory::{StateDirectory, StateDirectoryInUse, StateLock};
 pub use visible_feed::VisibleFeed;
 
@@ -67,7 +68,7 @@ pub struct Live {
     pub store_reads: StoreReads,
     journal_limits: JournalLimits,
     feed: watch::Sender<Option<Arc<Feed>>>,
-    keys_read: watch::Sender<Option<Instant>>,
+    keys_read: watch::Sender<Option<KeysRead>>,
 }
 
 impl Live {
@@ -97,9 +98,9 @@ impl Live {
         self.feed.borrow().clone()
     }
 
-    /// Returns a receiver of the beginning of the last read of the keys, and of what they see.
+    /// Returns a receiver of the last read of the keys, and of what they see.
     #[must_use]
-    pub fn subscribe_keys_read(&self) -> watch::Receiver<Option<Instant>> {
+    pub fn subscribe_keys_read(&self) -> watch::Receiver<Option<KeysRead>> {
         self.keys_read.subscribe()
     }
 
@@ -140,7 +141,7 @@ impl Live {
     }
 
     /// Records that keys and assortments, with their history, are as the store had them when it was asked.
-    fn record_keys_read(&self, asked: Instant) {
-        self.keys_read.send_replace(Some(asked));
+    fn record_keys_read(&self, read: KeysRead) {
+        self.keys_read.send_replace(Some(read));
     }
 }

@@ -9,13 +9,14 @@ use vitrine_store::record::StoreState;
 
 use super::feed::StoreRead;
 use super::follow::FollowContext;
+use super::follow_keys::key_state;
 use crate::panics::caught;
 
 /// True while the primary is asked: it may take long to answer, or never.
 static ASKING: AtomicBool = AtomicBool::new(false);
 
-/// Asks the primary, on a thread of its own, if it is at the state `seen` of a replica, which was read since `began`;
-/// reports the read if so.
+/// Asks the primary, on a thread of its own, if it is at the state `seen` of a replica, which was read since `began`, and at that
+/// of the keys, which another thread reads; reports the read if so.
 pub(super) fn confirm(followed: &FollowContext, seen: StoreState, began: Instant) {
     let Some(primary) = followed.primary.clone() else {
         return;
@@ -27,8 +28,11 @@ pub(super) fn confirm(followed: &FollowContext, seen: StoreState, began: Instant
     let ask = move || {
         let state = caught(|| primary.state());
         ASKING.store(false, Ordering::Release);
-        // Keys are followed by another thread.
-        let is_seen = |state: &StoreState| state.clone().of_catalog() == seen;
+        let is_seen = |state: &StoreState| {
+            let keys = live.subscribe_keys_read().borrow().clone();
+            state.clone().of_catalog() == seen
+                && keys.is_some_and(|keys| keys.state == key_state(state))
+        };
         if state.is_ok_and(|state| state.as_ref().is_ok_and(is_seen)) {
             live.store_reads.report(StoreRead {
                 began,

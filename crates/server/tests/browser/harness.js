@@ -131,7 +131,7 @@ export async function look(browser, origin, { as = 'light', javaScript = true } 
     /** Asserts that the page did nothing that it shouldn't, since this was last asked, but for what `but` matches. */
     clean: (but = /^$/) => assert.deepEqual(seen.splice(0).filter((what) => !but.test(what)), []),
     /** Asserts that axe finds nothing serious, and that the page doesn't scroll sideways. */
-    accessible: () => accessible(page),
+    accessible: () => accessible(page, seen),
     /** Takes a picture of the whole page into `target/screenshots`, unless VITRINE_SCREENSHOTS=no. */
     picture: async (name) => {
       if (process.env.VITRINE_SCREENSHOTS === 'no') return;
@@ -142,13 +142,13 @@ export async function look(browser, origin, { as = 'light', javaScript = true } 
   };
 }
 
-async function accessible(page) {
+async function accessible(page, seen) {
   // By the debugger, which no policy of the page concerns.
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'], preload: false }));
   const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
   const told = serious.map(({ id, help, nodes }) => `${id}: ${help}\n  ${nodes.map(({ html, failureSummary }) => `${html}\n  ${failureSummary}`).join('\n  ')}`);
-  assert.deepEqual(told, [], `axe on ${page.url()}`);
+  assert.deepEqual(told, [], `axe on ${page.url()}, where these were seen: ${seen.join('; ')}`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   assert.ok(wide <= 0, `${page.url()} scrolls sideways by ${wide} px`);
 }

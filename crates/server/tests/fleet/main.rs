@@ -14,7 +14,7 @@
 //! - `faketime`: clocks that are wrong
 //! - `followers`: clients that keep copies by the changes feed, each time from another server
 //! - `receiver`: a receiver of webhooks that can be killed
-//! - `agreement`, `assortments`, `changes`, `promptness`, `faults`, `limits`, `starts`, `soak`, `webhooks`: the tests
+//! - `agreement`, `assortments`, `changes`, `promptness`, `faults`, `limits`, `replica`, `starts`, `soak`, `webhooks`: the tests
 
 #![expect(
     unreachable_pub,
@@ -25,6 +25,9 @@ mod agreement;
 mod assortments;
 mod changes;
 mod clients;
+#[expect(dead_code, reason = "tests of the store use all of it")]
+#[path = "../../../store/tests/support/cluster.rs"]
+mod cluster;
 mod database;
 #[path = "../faults/faketime.rs"]
 mod faketime;
@@ -40,6 +43,7 @@ mod proxy;
 #[path = "../faults/random.rs"]
 mod random;
 mod receiver;
+mod replica;
 mod soak;
 mod starts;
 mod webhooks;

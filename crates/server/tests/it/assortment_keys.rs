@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::assortments::set;
+use crate::changes_gone::{KNOWN, LOST};
+use crate::harness::feed::{Changes, Refusal, aged, refusal};
 use crate::harness::{Server, Store, are_files, gift_card, text, wait_for};
 use crate::keys::prefix_of;
 
@@ -214,4 +216,77 @@ fn keys_that_only_the_backup_has_come_back_if_allowed() {
     wait_to_see(&server, &all, Ok(&["A", "B", "C"]));
     // Again, they are there already.
     store.ok(&["restore", &backup, "--yes"]);
+}
+
+/// Asks for changes; returns the codes and the next token.
+fn changes(server: &Server, key: &str, query: &str) -> (Vec<String>, String) {
+    let page = Changes::of(&server.get(key, &format!("/v2/product/changes?{query}")));
+    (page.named(), page.next)
+}
+
+/// Returns how a token is refused: a young one, and an old one.
+fn refusals(server: &Server, key: &str, token: &str) -> [Option<Refusal>; 2] {
+    let ask = |token: &str| server.get(key, &format!("/v2/product/changes?since={token}"));
+    [ask(token), ask(&aged(token, 60))].map(|reply| refusal(&reply))
+}
+
+#[test]
+fn restore_ends_tokens_of_rules_that_it_throws_away() {
+    if !are_files("restore ends tokens of rules that it throws away") {
+        return;
+    }
+    let store = catalog();
+    let codes = |codes: &[&str]| json!({"allow": [{"codes": codes}]});
+    set(&store, "one", &codes(&["A", "C"]));
+    let key = store.key("partner", &["--assortment", "one"]);
+    let server = store.serve();
+    let backup = store.path("backup.db").display().to_string();
+    store.ok(&["backup", &backup]);
+    let (first, kept) = changes(&server, &key, "limit=1");
+    assert_eq!(first, ["A"]);
+    set(&store, "one", &codes(&["A", "B", "C"]));
+    wait_to_see(&server, &key, Ok(&["A", "B", "C"]));
+    let (second, lost) = changes(&server, &key, &format!("limit=1&since={kept}"));
+    assert_eq!(second, ["B"]);
+    store.ok(&["restore", &backup, "--yes"]);
+    wait_to_see(&server, &key, Ok(&["A", "C"]));
+    // Went on, its walk would never tell that B isn't visible any more.
+    assert_eq!(refusals(&server, &key, &lost), LOST);
+    assert_eq!(changes(&server, &key, &format!("since={kept}")).0, ["C"]);
+    // The next version has the number of the one that was thrown away.
+    set(&store, "one", &codes(&["A"]));
+    wait_to_see(&server, &key, Ok(&["A"]));
+    assert_eq!(refusals(&server, &key, &lost), LOST);
+    assert_eq!(changes(&server, &key, &format!("since={kept}")).0, ["-C"]);
+}
+
+#[test]
+fn token_of_an_assignment_that_is_not_here_yet_is_not_gone() {
+    if !are_files("an assignment that a server doesn't know; it takes a store that is a file") {
+        return;
+    }
+    let store = catalog();
+    set(&store, "one", &only("A"));
+    set(&store, "two", &only("B"));
+    let key = store.key("partner", &["--assortment", "one"]);
+    let state = store.path("state").display().to_string();
+    let public_url = ["--public-url", "https://catalog.example"];
+    let options = [&public_url[..], &["--state-dir", &state]].concat();
+    let server = store.serve_with(&options);
+    wait_for("the files", || {
+        let written = server.stderr().contains("the snapshot file is written");
+        (written && store.path("state/keys").exists()).then_some(())
+    });
+    drop(server);
+    store.ok(&["keys", "assign", "partner", "two"]);
+    let (_, token) = changes(&store.serve_with(&public_url), &key, "");
+    let away = store.path("away.db");
+    std::fs::rename(store.path("vitrine.db"), &away).expect("renamed");
+    let server = store.serve_with(&options);
+    wait_to_see(&server, &key, Ok(&["A"]));
+    assert_eq!(refusals(&server, &key, &token), [Some(Refusal::Unknown); 2]);
+    std::fs::rename(&away, store.path("vitrine.db")).expect("renamed");
+    wait_for("the assignment", || {
+        (refusals(&server, &key, &token) == KNOWN).then_some(())
+    });
 }

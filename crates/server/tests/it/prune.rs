@@ -161,7 +161,10 @@ fn prune_names_the_time_from_which_tokens_go_on() {
         )
     };
     let idle = store.ok(&["prune", "--keep", "3"]);
-    assert!(!idle.contains("tokens"), "{idle}");
+    assert!(
+        idle.contains("\nno tokens of `GET /product/changes` end\n"),
+        "{idle}"
+    );
     let plan = store.ok(&["prune", "--keep", "2", "--dry-run"]);
     assert!(plan.contains(&line(2)), "{plan}");
     let plan = store.json(&["prune", "--keep", "2", "--dry-run", "--json"]);

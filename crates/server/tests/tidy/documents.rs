@@ -142,6 +142,36 @@ fn code_in_quoted_texts_is_recognised() {
     }
 }
 
+#[test]
+fn code_named_with_its_file_is_in_that_file() {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut broken = Vec::new();
+    let mut found = 0;
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(document)).expect("a document");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let parts: Vec<&str> = text.split('`').collect();
+        // `name` in `file`
+        for three in parts.windows(3) {
+            let [name, " in ", path] = three else {
+                continue;
+            };
+            let name = name.rsplit("::").next().unwrap_or_default();
+            if !path.starts_with("crates/") || !path.ends_with(".rs") || !name.chars().all(is_part)
+            {
+                continue;
+            }
+            let source = std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap_or_default();
+            found += 1;
+            if !source.split(|c| !is_part(c)).any(|word| word == name) {
+                broken.push(format!("{document} names {name} in {path}"));
+            }
+        }
+    }
+    none("documents that name code in the wrong file", &broken);
+    assert!(found > 20, "{found}");
+}
+
 /// Returns the anchor of a Markdown heading, as code hosts make it.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter_map(|c| match c {

@@ -41,21 +41,17 @@ impl PageFound<'_> {
 }
 
 /// Finds the changes since the request's token; or, if its positions ended while the request waited, since `moved`, a later
-/// position since which nothing visible changed. Returns `None` if a position of the token is unknown here.
-///
-/// # Errors
-///
-/// If the token was made for another version, address or assortment.
+/// position since which nothing visible changed. Returns the reason if the token can't be continued here.
 pub(crate) fn find<'s>(
     feed: VisibleFeed<'s>,
     request: &ChangesRequest,
     terms: TermsDigest,
     moved: Option<Position>,
     now: Timestamp,
-) -> Result<Option<PageFound<'s>>, ApiError> {
+) -> Result<PageFound<'s>, NotContinued> {
     let token = request.since.as_ref();
     if token.is_some_and(|token| token.terms != terms) {
-        return Err(ApiError::plain(ErrorType::ChangesGone));
+        return Err(NotContinued::OtherTerms);
     }
     // A removal is told by all combinations of revisions and rules since the token's base (docs/contract/changes.md#tokens), also
     // by those that the wait has gone past. A walk that goes on would begin behind its last code.
@@ -68,23 +64,18 @@ pub(crate) fn find<'s>(
     let mut query = request.query.clone();
     if let Some(token) = token {
         if !waited && !is_known(feed, token) {
-            return Ok(None);
+            return Err(NotContinued::UnknownPosition);
         }
         (base, first) = (token.base, token.first.unwrap_or(position));
     }
     if waited {
         (base, first, query.after) = (moved, position, None);
     }
-    let Some(mut page) = find_page(feed, base, &query) else {
-        return Ok(None);
-    };
+    let mut page = find_page(feed, base, &query)?;
     if page.changes.is_empty() && first != position {
         // The rest of a copy that is begun isn't visible any more. Told as removed, since an empty answer would say that
         // the copy is complete.
-        let Some(removed) = find_page(feed, Some(first), &query) else {
-            return Ok(None);
-        };
-        page = removed;
+        page = find_page(feed, Some(first), &query)?;
     }
     let last_code = page.changes.last().filter(|_| page.has_more);
     let after: Option<ProductCode> = last_code.and_then(|change| change.code().parse().ok());
@@ -98,7 +89,7 @@ pub(crate) fn find<'s>(
         first: goes_on.then_some(first),
         after,
     };
-    Ok(Some(PageFound { page, next }))
+    Ok(PageFound { page, next })
 }
 
 /// Returns true if all positions of a token are known.
@@ -106,28 +97,42 @@ pub(crate) fn is_known(feed: VisibleFeed<'_>, token: &Token) -> bool {
     token.positions().all(|position| feed.knows(position))
 }
 
-/// Returns a page of the changes since a base, or of everything visible; `None` if the base is unknown.
+/// Returns a page of the changes since a base, or of everything visible.
 fn find_page<'s>(
     feed: VisibleFeed<'s>,
     base: Option<Position>,
     query: &ChangesQuery,
-) -> Option<ChangesPage<'s>> {
+) -> Result<ChangesPage<'s>, NotContinued> {
     match base {
-        None => Some(feed.first_page(query)),
-        Some(base) => feed.changes(&base, query),
+        None => Ok(feed.first_page(query)),
+        Some(base) => (feed.changes(&base, query)).ok_or(NotContinued::UnknownPosition),
     }
 }
 
-/// Returns the error for a token with an unknown position. `is_current` is true if the store was read since the request
-/// came, and doesn't know it either.
-pub(crate) fn unknown(request: &ChangesRequest, is_current: bool, now: Timestamp) -> ApiError {
-    let age = request
-        .since
-        .as_ref()
-        .map_or(0, |token| token.age_seconds(now));
-    match is_current && age > MIN_GONE_SECONDS {
-        true => ApiError::plain(ErrorType::ChangesGone),
-        false => ApiError::changes_unknown_yet(),
+/// Reason why a token can't be continued from what is live here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotContinued {
+    /// It was made for another version, address or assortment, or with other damage.
+    OtherTerms,
+    /// One of its positions is unknown.
+    UnknownPosition,
+}
+
+impl NotContinued {
+    /// Returns the error. `is_current` is true if the store was read since the request came, and leads to the same reason: until
+    /// then the key may have another assortment, and a younger token another state, that aren't here yet.
+    pub(crate) fn error(
+        self,
+        request: &ChangesRequest,
+        is_current: bool,
+        now: Timestamp,
+    ) -> ApiError {
+        let age = (request.since.as_ref()).map_or(0, |token| token.age_seconds(now));
+        let is_old = self == Self::OtherTerms || age > MIN_GONE_SECONDS;
+        match is_current && is_old {
+            true => ApiError::plain(ErrorType::ChangesGone),
+            false => ApiError::changes_unknown_yet(),
+        }
     }
 }
 
