@@ -28,9 +28,9 @@ pub struct NewVersion {
 }
 
 impl NewVersion {
-    /// Returns true if it was set over the version of this number. If not, versions between the two are unknown, or the database
-    /// was put back.
-    fn follows(&self, number: u32) -> bool {
+    /// Returns true if it has the number after this one, 0 if there was none. If not, versions in between are unknown.
+    #[must_use]
+    pub fn follows(&self, number: u32) -> bool {
         number.checked_add(1) == Some(self.number)
     }
 }

@@ -26,29 +26,43 @@ pub(super) fn known_versions(table: &AssortmentTable) -> Vec<(String, String)> {
     version.collect()
 }
 
-/// Returns the assortments after a read of the store. `before` are the keys, with the assortments, as known until then.
-pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> AssortmentTable {
+/// Returns the assortments after a read of the store, and whether former versions of theirs are still to be read: others were replaced
+/// between the known ones and those that were read, or before the first known one, or the database was put back. A client may have
+/// a token of one from another server. `before` are the keys, with the assortments, as known until then.
+pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> (AssortmentTable, bool) {
     let table = before.assortments();
     let mut kept: HashSet<&str> = read.names.iter().map(|(name, _)| name.as_str()).collect();
+    let state = AssortmentState {
+        counter: read.state.assortments,
+        accepted_at: read.state.assortments_accepted,
+    };
+    let was_accepted = state.accepted_at > table.state.accepted_at;
+    let goes_back = state.counter < table.state.counter || goes_back(table, read);
     let mut changed = Vec::new();
     for version in &read.changed {
+        if was_accepted || goes_back {
+            // The database was put back: whatever their numbers say, new versions don't follow those that it lost.
+            kept.remove(version.name.as_str());
+        }
         match new_version(version) {
             Some(new) => changed.push(new),
             // Its keys see nothing, rather than what they saw before.
             None => drop(kept.remove(version.name.as_str())),
         }
     }
-    let state = AssortmentState {
-        counter: read.state.assortments,
-        accepted_at: read.state.assortments_accepted,
+    let follows = |new: &NewVersion| {
+        let name = new.assortment.name();
+        let known = table.get(name).filter(|_| kept.contains(name));
+        new.follows(known.map_or(0, |known| known.number()))
     };
+    let has_gap = !changed.iter().all(follows);
     let mut updated = table.updated(&kept, changed, state);
-    if state.accepted_at > table.state.accepted_at {
+    if was_accepted {
         updated.held.clear();
-    } else if state.counter < table.state.counter || goes_back(table, read) {
+    } else if goes_back {
         hold(before, &read.keys, &mut updated);
     }
-    updated
+    (updated, has_gap)
 }
 
 /// Returns true if an assortment has an older version than before, or another one of the same number: the database was put
@@ -60,13 +74,13 @@ fn goes_back(before: &AssortmentTable, read: &LiveAssortments) -> bool {
     })
 }
 
-/// Returns true if a version that was read doesn't follow the known one: others were replaced in between, or before the first one
-/// that is known, and a client may have a token of one from another server; or the database was put back.
-pub(super) fn skips_versions(before: &AssortmentTable, read: &LiveAssortments) -> bool {
-    read.changed.iter().any(|version| {
-        let known = before.get(&version.name);
-        let number = known.map_or(0, |known| known.number());
-        number.checked_add(1) != Some(version.number)
+/// Returns true if a store's history, newest first, is that of the live versions: they may have been read a moment before it.
+pub(super) fn is_history_of(table: &AssortmentTable, history: &[AssortmentVersion]) -> bool {
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut newest = history.iter().filter(|version| seen.insert(&version.name));
+    newest.all(|version| {
+        let known = table.get(&version.name);
+        known.is_none_or(|known| known.version_id() == version.id)
     })
 }
 

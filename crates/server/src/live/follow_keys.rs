@@ -10,7 +10,7 @@ use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
 use super::follow::{FollowContext, PollTask};
-use super::follow_assortments::{former_versions, known_versions, skips_versions, updated};
+use super::follow_assortments::{former_versions, is_history_of, known_versions, updated};
 use super::keys_file::{self, KeysFileWriter};
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
@@ -24,7 +24,7 @@ pub(super) struct KeyPoll {
     followed: FollowContext,
     /// State of keys and assortments, as last read.
     seen: Option<KeyState>,
-    /// True once the former versions of assortments were read; until some were skipped.
+    /// True once the former versions of assortments were read; until some are missing.
     is_history_read: bool,
     file: Option<(StateDirectory, KeysFileWriter)>,
 }
@@ -87,8 +87,12 @@ impl KeyPoll {
         let since = Timestamp::now().saturating_sub(live.journal_limits().keep);
         let since = since.unwrap_or(Timestamp::MIN);
         let history = self.followed.store.assortment_history(since, MAX_HISTORY)?;
+        let keys = live.keys();
+        if !is_history_of(keys.assortments(), &history) {
+            // Read again once both are of the same moment.
+            return Ok(());
+        }
         if !history.is_empty() {
-            let keys = live.keys();
             let assortments = keys.assortments().with_former(former_versions(&history));
             live.set_keys(keys.with_other_assortments(assortments));
         }
@@ -111,8 +115,8 @@ impl KeyPoll {
             // The state of this read, which may be newer or, after a failover, another database's.
             let read = store.read_assortments(&known_versions(before.assortments()))?;
             self.followed.refuse_emptied(&read.state)?;
-            let assortments = updated(&before, &read);
-            self.is_history_read &= !skips_versions(before.assortments(), &read);
+            let (assortments, has_gap) = updated(&before, &read);
+            self.is_history_read &= !has_gap;
             let keys = KeyTable::new(read.keys, &live.keys());
             live.set_keys(keys.with_assortments(Arc::new(assortments)));
             self.seen = Some(key_state(&read.state));
@@ -149,7 +153,7 @@ impl PollTask for KeyPoll {
         // A start doesn't wait for the history.
         if is_started {
             self.read_history()?;
-            if let Some(state) = self.seen.clone() {
+            if let (true, Some(state)) = (self.is_history_read, self.seen.clone()) {
                 self.followed
                     .live
                     .record_keys_read(KeysRead { asked, state });

@@ -22,6 +22,7 @@ pub(super) fn confirm(followed: &FollowContext, seen: StoreState, began: Instant
         return;
     };
     if ASKING.swap(true, Ordering::AcqRel) {
+        followed.live.store_reads.put_off();
         return;
     }
     let live = Arc::clone(&followed.live);

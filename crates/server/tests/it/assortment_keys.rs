@@ -261,6 +261,47 @@ fn restore_ends_tokens_of_rules_that_it_throws_away() {
 }
 
 #[test]
+fn rules_that_were_lost_before_a_start_are_gone() {
+    if !are_files("rules that were lost before a start are gone") {
+        return;
+    }
+    let store = catalog();
+    let codes = |codes: &[&str]| json!({"allow": [{"codes": codes}]});
+    set(&store, "one", &codes(&["A", "C"]));
+    let key = store.key("partner", &["--assortment", "one"]);
+    let state = store.path("state").display().to_string();
+    let options = ["--public-url", "https://c.example", "--state-dir", &state];
+    let server = store.serve_with(&options);
+    let backup = store.path("backup.db").display().to_string();
+    store.ok(&["backup", &backup]);
+    let (_, kept) = changes(&server, &key, "limit=1");
+    set(&store, "one", &codes(&["A", "B", "C"]));
+    wait_to_see(&server, &key, Ok(&["A", "B", "C"]));
+    let (_, lost) = changes(&server, &key, &format!("limit=1&since={kept}"));
+    wait_for("the keys file", || {
+        let file = std::fs::read_to_string(store.path("state/keys")).unwrap_or_default();
+        file.contains(r#"\"B\""#).then_some(())
+    });
+    drop(server);
+    store.ok(&["restore", &backup, "--yes"]);
+    // By their numbers, these follow the version that is lost.
+    for code in ["A", "C"] {
+        set(&store, "one", &only(code));
+    }
+    let server = store.serve_with(&options);
+    wait_to_see(&server, &key, Ok(&["C"]));
+    wait_for("the history of the rules", || {
+        (refusals(&server, &key, &kept) == KNOWN).then_some(())
+    });
+    assert_eq!(refusals(&server, &key, &lost), LOST);
+    let (rest, next) = changes(&server, &key, &format!("since={kept}"));
+    assert_eq!(rest, ["C"]);
+    // C wasn't visible in between, which may be told.
+    let (named, _) = changes(&server, &key, &format!("since={next}"));
+    assert_eq!(named, ["-A", "C"]);
+}
+
+#[test]
 fn token_of_an_assignment_that_is_not_here_yet_is_not_gone() {
     if !are_files("an assignment that a server doesn't know; it takes a store that is a file") {
         return;
