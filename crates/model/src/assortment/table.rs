@@ -28,7 +28,8 @@ pub struct NewVersion {
 }
 
 impl NewVersion {
-    /// Returns true if it has the number after this one, 0 if there was none. If not, versions in between are unknown.
+    /// Returns true if its number is the next after this one, which is 0 if there was no version. If not, versions in between are
+    /// unknown, or the database was put back.
     #[must_use]
     pub fn follows(&self, number: u32) -> bool {
         number.checked_add(1) == Some(self.number)

@@ -102,7 +102,7 @@ impl<'r> Admitted<'_, 'r> {
             &request.since,
         ) {
             (Ok(found), _) => found,
-            (Err(reason), Some(token)) if reason.may_end() && waited.looked.is_none() => {
+            (Err(_), Some(token)) if waited.looked.is_none() => {
                 return Ok(Outcome::Deferred(Deferred::Look {
                     token: token.clone(),
                     key: key.record.prefix.as_str().into(),

@@ -26,9 +26,8 @@ pub(super) fn known_versions(table: &AssortmentTable) -> Vec<(String, String)> {
     version.collect()
 }
 
-/// Returns the assortments after a read of the store, and whether former versions of theirs are still to be read: others were replaced
-/// between the known ones and those that were read, or before the first known one, or the database was put back. A client may have
-/// a token of one from another server. `before` are the keys, with the assortments, as known until then.
+/// Returns the assortments after a read of the store, and true if former versions of theirs are missing, of which a client may have
+/// a token from another server: they have to be read. `before` are the keys, with the assortments, as known until then.
 pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> (AssortmentTable, bool) {
     let table = before.assortments();
     let mut kept: HashSet<&str> = read.names.iter().map(|(name, _)| name.as_str()).collect();

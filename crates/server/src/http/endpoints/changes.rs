@@ -50,11 +50,8 @@ pub(crate) fn find<'s>(
     now: Timestamp,
 ) -> Result<PageFound<'s>, NotContinued> {
     let token = request.since.as_ref();
-    if let Some(token) = token.filter(|token| token.terms != terms) {
-        return Err(match token.terms.is_of_same_request(terms) {
-            true => NotContinued::OtherAssortment,
-            false => NotContinued::OtherRequest,
-        });
+    if token.is_some_and(|token| token.terms != terms) {
+        return Err(NotContinued::OtherTerms);
     }
     // A removal is told by all combinations of revisions and rules since the token's base (docs/contract/changes.md#tokens), also
     // by those that the wait has gone past. A walk that goes on would begin behind its last code.
@@ -115,21 +112,15 @@ fn find_page<'s>(
 /// Reason why a token can't be continued from what is live here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotContinued {
-    /// It was made for another version or public URL.
-    OtherRequest,
-    /// It was made for another assortment, or with other damage, which may not be here yet.
-    OtherAssortment,
-    /// One of its positions is unknown, and may not be here yet.
+    /// It was made for another version, public URL or assortment, or with other damage.
+    OtherTerms,
+    /// One of its positions is unknown.
     UnknownPosition,
 }
 
 impl NotContinued {
-    /// Returns true if a read of the store may lead to something else.
-    pub(crate) fn may_end(self) -> bool {
-        self != Self::OtherRequest
-    }
-
-    /// Returns the error. `is_current` is true if the store was read since the request came, and leads to the same reason.
+    /// Returns the error. `is_current` is true if the store was read since the request came, and leads to the same reason. Until
+    /// then the key may have got the token's assortment or version, and the store its positions, a moment ago.
     pub(crate) fn error(
         self,
         request: &ChangesRequest,
@@ -137,12 +128,8 @@ impl NotContinued {
         now: Timestamp,
     ) -> ApiError {
         let age = (request.since.as_ref()).map_or(0, |token| token.age_seconds(now));
-        let is_gone = match self {
-            Self::OtherRequest => true,
-            Self::OtherAssortment => is_current,
-            Self::UnknownPosition => is_current && age > MIN_GONE_SECONDS,
-        };
-        match is_gone {
+        let is_old = self == Self::OtherTerms || age > MIN_GONE_SECONDS;
+        match is_current && is_old {
             true => ApiError::plain(ErrorType::ChangesGone),
             false => ApiError::changes_unknown_yet(),
         }

@@ -4,8 +4,7 @@
 //! | --- | --- |
 //! | flags: 1 if there is a base, 2 if a walk goes on, 4 if the key has an assortment | 1 |
 //! | time of issue, in seconds since 1970 | 8 |
-//! | digest of the filters | 8 |
-//! | digest of the version and the public URL; digest of what else positions depend on | 4 each |
+//! | digest of the filters; digest of the version, the public URL and what else positions depend on | 8 each |
 //! | newest position that the walk showed; the base, if there is one; the walk's first one, if it goes on | 40 or 56 each |
 //! | last code of the walk behind its length, if it goes on | 1 + up to 64 |
 //!
@@ -93,14 +92,13 @@ impl FilterDigest {
                 text.push_str(&format!("\n{name} {} {value}", value.len()));
             }
         }
-        Self(first_bytes(ContentHash::of(text.as_bytes())))
+        Self(first_half(ContentHash::of(text.as_bytes())))
     }
 }
 
-/// Digests of what a token's positions depend on beside their ids: other ones end the token. The first is of what a request and the
-/// settings say, the second of what the store says.
+/// Digest of what a token's positions depend on beside the store: another one ends the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TermsDigest([[u8; 4]; 2]);
+pub(crate) struct TermsDigest([u8; 8]);
 
 impl TermsDigest {
     /// Returns the digest of an API version, a public URL, the products that are left out because of damage, and the name of
@@ -115,24 +113,23 @@ impl TermsDigest {
             Some(name) => ["\n", name],
             None => [""; 2],
         };
-        let of_request = [version.as_bytes(), b"\n", public_url.as_bytes()];
-        let of_store = [
+        let parts = [
+            version.as_bytes(),
+            b"\n",
+            public_url.as_bytes(),
             left_out.as_bytes(),
             separator.as_bytes(),
             assortment.as_bytes(),
         ];
-        Self([of_request, of_store].map(|parts| first_bytes(ContentHash::of_parts(parts))))
-    }
-
-    /// Returns true if version and public URL are the same.
-    pub(crate) fn is_of_same_request(self, other: Self) -> bool {
-        self.0[0] == other.0[0]
+        Self(first_half(ContentHash::of_parts(parts)))
     }
 }
 
-fn first_bytes<const LENGTH: usize>(hash: ContentHash) -> [u8; LENGTH] {
-    let first = hash.as_bytes().first_chunk();
-    first.copied().unwrap_or([0; LENGTH])
+fn first_half(hash: ContentHash) -> [u8; 8] {
+    let [first, ..] = hash.as_bytes().as_chunks::<8>().0 else {
+        return [0; 8];
+    };
+    *first
 }
 
 impl Token {
@@ -170,7 +167,7 @@ impl fmt::Display for Token {
         let mut bytes = vec![has_base | goes_on | has_assortment];
         bytes.extend(issued.to_le_bytes());
         bytes.extend(filter.0);
-        bytes.extend(terms.0.as_flattened());
+        bytes.extend(terms.0);
         for position in [Some(newest), base.as_ref(), first.as_ref()]
             .into_iter()
             .flatten()
@@ -219,8 +216,7 @@ impl FromStr for Token {
         let has_assortment = flags & HAS_ASSORTMENT != 0;
         let goes_on = flags & GOES_ON != 0;
         let issued = i64::from_le_bytes(reader.take()?);
-        let filter = FilterDigest(reader.take()?);
-        let terms = TermsDigest([reader.take()?, reader.take()?]);
+        let (filter, terms) = (FilterDigest(reader.take()?), TermsDigest(reader.take()?));
         let newest = reader.position(has_assortment)?;
         let base = (flags & HAS_BASE != 0)
             .then(|| reader.position(has_assortment))
@@ -293,7 +289,7 @@ mod tests {
         Token {
             issued: 1_795_000_000,
             filter: FilterDigest([1; 8]),
-            terms: TermsDigest([[2; 4], [3; 4]]),
+            terms: TermsDigest([2; 8]),
             newest: position(3),
             base: Some(position(1)),
             first: Some(position(2)),
