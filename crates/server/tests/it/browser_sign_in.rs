@@ -3,7 +3,7 @@
 use vitrine::browser::acts::ACTS;
 
 use crate::harness::console::{Console, PASSWORD};
-use crate::harness::{Store, gift_card, skipped, text};
+use crate::harness::{Store, gift_card, skipped, text, wait_for};
 
 fn console() -> Console {
     Console::open(Store::of(&[gift_card("A-1")]), &[])
@@ -111,8 +111,11 @@ fn unknown_names_and_wrong_passwords_get_the_same_answer() {
     assert_eq!(wrong("nobody", PASSWORD), answer);
     assert_eq!(wrong("olga", ""), answer);
     assert_eq!(wrong("olga", PASSWORD), answer);
-    let log = console.server.stderr();
-    assert!(log.contains("refused an attempt to sign in"), "{log}");
+    // The log is written by a thread of its own.
+    let log = wait_for("the refusal in the log", || {
+        let log = console.server.stderr();
+        log.contains("refused an attempt to sign in").then_some(log)
+    });
     assert!(!log.contains("wrong password"), "{log}");
 }
 
