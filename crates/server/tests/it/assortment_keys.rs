@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::assortments::set;
 use crate::changes_gone::{KNOWN, LOST};
-use crate::harness::feed::{Changes, Refusal, aged, refusal};
+use crate::harness::feed::{Changes, Refusal, aged, fresh, refusal};
 use crate::harness::{Server, Store, are_files, gift_card, text, wait_for};
 use crate::keys::prefix_of;
 
@@ -28,8 +28,12 @@ fn wait_to_see(server: &Server, key: &str, expected: Result<&[&str], u16>) {
     });
 }
 
+fn codes(codes: &[&str]) -> Value {
+    json!({"allow": [{"codes": codes}]})
+}
+
 fn only(code: &str) -> Value {
-    json!({"allow": [{"codes": [code]}]})
+    codes(&[code])
 }
 
 #[test]
@@ -227,7 +231,7 @@ fn changes(server: &Server, key: &str, query: &str) -> (Vec<String>, String) {
 /// Returns how a token is refused: a young one, and an old one.
 fn refusals(server: &Server, key: &str, token: &str) -> [Option<Refusal>; 2] {
     let ask = |token: &str| server.get(key, &format!("/v2/product/changes?since={token}"));
-    [ask(token), ask(&aged(token, 60))].map(|reply| refusal(&reply))
+    [fresh(token), aged(token, 60)].map(|token| refusal(&ask(&token)))
 }
 
 #[test]
@@ -236,7 +240,6 @@ fn restore_ends_tokens_of_rules_that_it_throws_away() {
         return;
     }
     let store = catalog();
-    let codes = |codes: &[&str]| json!({"allow": [{"codes": codes}]});
     set(&store, "one", &codes(&["A", "C"]));
     let key = store.key("partner", &["--assortment", "one"]);
     let server = store.serve();
@@ -266,7 +269,6 @@ fn rules_that_were_lost_before_a_start_are_gone() {
         return;
     }
     let store = catalog();
-    let codes = |codes: &[&str]| json!({"allow": [{"codes": codes}]});
     set(&store, "one", &codes(&["A", "C"]));
     let key = store.key("partner", &["--assortment", "one"]);
     let state = store.path("state").display().to_string();
