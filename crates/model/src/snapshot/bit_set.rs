@@ -99,6 +99,11 @@ impl BitSet256 {
             .map(|(start, last)| start..last + 1)
     }
 
+    /// Returns the number of runs of consecutive members.
+    pub(super) fn run_count(self) -> usize {
+        self.starts().len()
+    }
+
     /// Returns the members whose predecessor isn't in the set.
     fn starts(self) -> Self {
         let before = |word: usize| word.checked_sub(1).map_or(0, |before| self.0[before] >> 63);
@@ -195,6 +200,7 @@ mod tests {
             let last: Vec<_> = some.iter().copied().skip(some.len().saturating_sub(most)).collect();
             prop_assert_eq!(members.last_members(most).iter().collect::<Vec<_>>(), last);
             prop_assert_eq!(members.runs().flatten().collect::<BTreeSet<_>>(), some);
+            prop_assert_eq!(members.runs().count(), members.run_count());
             prop_assert!(members.runs().is_sorted_by(|left, right| left.end < right.start));
             let mut encoded = Vec::new();
             members.encode(&mut encoded);

@@ -197,6 +197,15 @@ impl<'s> Page<'s> {
         )
     }
 
+    /// Returns the number of [`runs`](Self::runs).
+    #[must_use]
+    pub fn run_count(&self) -> usize {
+        self.parts
+            .iter()
+            .map(|(_, members)| members.run_count())
+            .sum()
+    }
+
     /// Iterates over the page's products, in maximal runs.
     pub fn runs(&self) -> impl Iterator<Item = Run> {
         self.parts

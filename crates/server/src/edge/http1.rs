@@ -190,20 +190,17 @@ fn answer(
     };
     async move {
         let service = &state.shared.service;
-        match service
+        let served = service
             .serve(request, remote.into(), &*state, resumed)
-            .await
-        {
-            Ok(answer) => {
-                state.presence.end_request();
-                state.progress.end();
-                Ok(answer)
-            }
-            Err(parked) => {
-                state.swap(Parking::Parked(parked));
-                Err(IsParked)
-            }
+            .await;
+        if served.is_ok() {
+            state.presence.end_request();
+            state.progress.end();
         }
+        served.map_err(|parked| {
+            state.swap(Parking::Parked(parked));
+            IsParked
+        })
     }
 }
 

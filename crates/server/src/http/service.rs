@@ -111,18 +111,18 @@ impl Service {
             let mut log = RequestLogContext::default();
             let mut received = self.receive(&request, peer, connection);
             let is_sound = resumed.is_none_or(|resumed| received.resume(*resumed, &mut log));
-            let answer = match is_sound {
+            let mut answer = match is_sound {
                 true => self.answer(body, &mut received, &mut log).await,
                 false => Ok(panicked(None)),
             };
-            match answer {
-                Ok(answer) => Ok(self.finish(&received, answer, &log, connection.keep_alive())),
-                Err(parked) => {
-                    let Received { id, started, .. } = &received;
-                    let parked = Parked::new(*parked, &request, id, *started, log.waited);
-                    Err(Box::new(parked))
-                }
+            if let Ok(answer) = &mut answer {
+                self.finish(&received, answer, &log, connection.keep_alive());
             }
+            answer.map_err(|parked| {
+                let Received { id, started, .. } = &received;
+                let parked = Parked::new(*parked, &request, id, *started, log.waited);
+                Box::new(parked)
+            })
         }
     }
 
@@ -145,13 +145,10 @@ impl Service {
         let (request, _) = request.into_parts();
         let connection = Account::default();
         let received = self.receive(&request, peer, &connection);
-        let answer = ApiError::overloaded().into();
-        self.finish(
-            &received,
-            answer,
-            &RequestLogContext::default(),
-            KeepAlive::No,
-        )
+        let mut answer = ApiError::overloaded().into();
+        let log = RequestLogContext::default();
+        self.finish(&received, &mut answer, &log, KeepAlive::No);
+        answer
     }
 
     fn receive<'r>(
@@ -176,10 +173,10 @@ impl Service {
     fn finish(
         &self,
         received: &Received<'_>,
-        mut answer: Response,
+        answer: &mut Response,
         log: &RequestLogContext<'_>,
         keep_alive: KeepAlive,
-    ) -> Response {
+    ) {
         let Received {
             started,
             request,
@@ -187,24 +184,23 @@ impl Service {
             client,
         } = received;
         let parent = TraceParent::of(&request.headers);
-        encode_error(&mut answer, &request.headers);
-        let closes = keep_alive == KeepAlive::No;
+        encode_error(answer, &request.headers);
         let headers = answer.headers_mut();
         let cors = &self.app.access.cors;
         cors.describe(&request.headers, log.route, headers);
-        if closes || headers.contains_key(CONNECTION) {
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
         headers.insert(X_REQUEST_ID, id.clone());
+        if keep_alive == KeepAlive::No {
+            close_after(answer);
+        }
         let bytes = answer.body().size_hint().lower();
         let is_head = request.method == Method::HEAD;
         if is_head {
-            strip_body(&mut answer, bytes);
+            strip_body(answer, bytes);
         }
         let sent = if is_head { 0 } else { bytes };
         let took = started.elapsed();
         self.app
-            .observe(log, &answer, sent, took.saturating_sub(log.waited));
+            .observe(log, answer, sent, took.saturating_sub(log.waited));
         let request_id = id.to_str().unwrap_or_default();
         let route = log.route.map(|route| route.template);
         let status = answer.status().as_u16();
@@ -233,7 +229,6 @@ impl Service {
             revision: log.revision,
             trace_id: trace_id.as_deref().or(parent.map(|parent| parent.trace_id)),
         });
-        answer
     }
 
     /// # Errors
@@ -263,11 +258,11 @@ impl Service {
         if let Err(error) = self.drain(body).await {
             return Ok(last_answer(error));
         }
-        let mut answer = self.answer_admitted(received, &target, log).await?;
-        if is_last {
-            close_after(&mut answer);
+        let mut answer = self.answer_admitted(received, &target, log).await;
+        if is_last && let Ok(answer) = &mut answer {
+            close_after(answer);
         }
-        Ok(answer)
+        answer
     }
 
     /// Answers a request that wasn't admitted. It may be a preflight; that of an unknown path succeeds, so that the

@@ -23,9 +23,6 @@ struct PlacedSlice {
     text_end: u32,
 }
 
-/// Length of a short text, in bytes: most product codes with the JSON around them are no longer.
-const SHORT_TEXT_BYTES: usize = 48;
-
 /// Builds [`Parts`] from beginning to end.
 #[derive(Debug, Default)]
 pub(crate) struct PartsBuilder {
@@ -38,10 +35,10 @@ pub(crate) struct PartsBuilder {
 }
 
 impl PartsBuilder {
-    /// Returns a builder with room for so many slices and short texts before them.
-    pub(crate) fn for_slices(slices: usize) -> Self {
+    /// Returns a builder with room for so many slices and bytes of text.
+    pub(crate) fn with_capacity(slices: usize, text_bytes: usize) -> Self {
         Self {
-            texts: Vec::with_capacity(slices * SHORT_TEXT_BYTES),
+            texts: Vec::with_capacity(text_bytes),
             slices: Vec::with_capacity(slices),
             ..Self::default()
         }

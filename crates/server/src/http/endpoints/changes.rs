@@ -22,6 +22,9 @@ use vitrine_wire::error::ErrorType;
 /// Minimum age of a token that is called gone, in seconds: a younger one may be of a state that isn't here yet.
 const MIN_GONE_SECONDS: i64 = 30;
 
+/// Usual length of the text before a change's product, in bytes: most codes with the JSON around them are no longer.
+const CHANGE_TEXT_BYTES: usize = 48;
+
 /// A page of changes, and the token for the next request.
 pub(crate) struct PageFound<'s> {
     pub(crate) page: ChangesPage<'s>,
@@ -163,7 +166,8 @@ pub(crate) fn resource(
 
 /// Returns the parts of a page's body.
 fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, visible: &Visible) -> Parts {
-    let mut parts = PartsBuilder::for_slices(page.changes.len());
+    let changes = page.changes.len();
+    let mut parts = PartsBuilder::with_capacity(changes, changes * CHANGE_TEXT_BYTES);
     let mut products = visible.writer(snapshot);
     let mut start = &b"{\"changes\":[{\"code\":\""[..];
     for change in &page.changes {

@@ -177,7 +177,10 @@ fn parts(
     snapshot: &Snapshot,
     visible: &Visible,
 ) -> PartsBuilder {
-    let mut parts = PartsBuilder::default();
+    let (runs, end) = (page.run_count(), end(page, list));
+    // A comma between runs.
+    let text_bytes = PAGE_START.len() + runs + end.len();
+    let mut parts = PartsBuilder::with_capacity(runs, text_bytes);
     parts.text(PAGE_START);
     let mut products = visible.writer(snapshot);
     for (index, run) in page.runs().enumerate() {
@@ -186,7 +189,7 @@ fn parts(
         }
         products.push(&mut parts, run);
     }
-    parts.text(&end(page, list));
+    parts.text(&end);
     parts
 }
 
