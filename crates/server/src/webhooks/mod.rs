@@ -40,7 +40,7 @@ use crate::http::request::parameters;
 use crate::live::{Live, lower_priority};
 use crate::metrics::WebhookMetrics;
 use crate::panics::caught;
-pub use position::{acknowledged_revision, has_changes_since, position_now, position_of_revision};
+pub use position::{has_changes_since, position_now, replay_position};
 use sender::Sender;
 use work::Work;
 
