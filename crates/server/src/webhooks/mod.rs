@@ -82,7 +82,7 @@ struct Shared {
     metrics: Arc<WebhookMetrics>,
     settings: DelivererSettings,
     sender: Sender,
-    /// Where calls of the store are made, one at a time.
+    /// Runtime whose one thread calls the store.
     store_calls: Handle,
 }
 
