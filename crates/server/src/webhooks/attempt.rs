@@ -101,13 +101,16 @@ impl Work {
         }
     }
 
-    /// Gives up the turn of an endpoint and its lease.
+    /// Gives up the turn of an endpoint and its lease. It can't be queued again before the release is written.
     fn give_up(&mut self, lease: Lease, progress: Progress) {
-        self.put_back(&lease.endpoint);
+        if let Some(entry) = self.entries.get_mut(&lease.endpoint) {
+            entry.phase = Phase::Leased;
+            self.hosts.done(&entry.host, None);
+        }
         self.unsaved.push(release(lease, progress));
     }
 
-    /// Gives up the turn of an endpoint, which is looked at again later.
+    /// Gives up the turn of an endpoint that somebody else leases; it is looked at again later.
     fn put_back(&mut self, id: &str) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;

@@ -8,7 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde::Serialize;
-use vitrine_model::changes::{ChangesQuery, Position};
+use tokio::time::Instant;
+use vitrine_model::changes::{ChangesQuery, Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyTable;
 use vitrine_model::query::Limit;
@@ -16,6 +17,7 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::webhooks::{Endpoint, EventFormat, PendingEvent};
 use vitrine_wire::event::{CatalogChanged, ChangedCatalog, LiveRevision, NoData, WebhookTest};
 
+use super::seen::SETTLED;
 use crate::http::request::changes_token::{TermsDigest, Token};
 use crate::http::request::parameters::ChangesRequest;
 use crate::live::{Feed, VisibleFeed};
@@ -38,6 +40,8 @@ pub(super) struct EventSource {
     pub(super) keys: Arc<KeyTable>,
     /// Position that every server has reached by now, or the time until there is one.
     pub(super) anchor: Result<Position, Duration>,
+    /// Versions of assortments that keys have here, and since when.
+    assortments: HashMap<String, (StateId, Instant)>,
     /// Results so far, by assortment, filters and position: many endpoints may share them.
     found: HashMap<(Option<String>, String, Position), Option<Arc<Summary>>>,
 }
@@ -109,17 +113,31 @@ pub(super) fn milliseconds(at: Timestamp) -> String {
 }
 
 impl EventSource {
+    /// Returns a source; `before` is the last one.
     pub(super) fn new(
         feed: Arc<Feed>,
         keys: Arc<KeyTable>,
         anchor: Result<Position, Duration>,
+        before: Option<Self>,
     ) -> Self {
         Self {
             feed,
             keys,
             anchor,
+            assortments: before.map(|before| before.assortments).unwrap_or_default(),
             found: HashMap::new(),
         }
+    }
+
+    /// Returns the time until every server shows a key the version of an assortment that it has here.
+    fn unsettled(&mut self, key: &str, version: StateId) -> Option<Duration> {
+        let seen = self.assortments.entry(key.to_owned());
+        let (seen, since) = seen.or_insert_with(|| (version, Instant::now()));
+        if *seen != version {
+            (*seen, *since) = (version, Instant::now());
+        }
+        let left = SETTLED.checked_sub(since.elapsed());
+        left.filter(|left| !left.is_zero())
     }
 
     /// Returns true if the key of an endpoint is accepted.
@@ -198,6 +216,7 @@ impl EventSource {
         let (feed, keys) = (Arc::clone(&self.feed), Arc::clone(&self.keys));
         let seen = visible(&feed, &keys, endpoint).ok_or(News::Unknown)?;
         let end = seen.position();
+        let unsettled = self.unsettled(&endpoint.key, end.assortment);
         let since = position(since);
         let known = since.filter(|since| seen.knows(since));
         if known == Some(end) {
@@ -224,13 +243,13 @@ impl EventSource {
             return Err(News::None(position_text(&end)));
         }
         // A copy that begins anew may do so at a server that is a moment behind: it is told again of what that didn't show.
-        let acknowledged = match (base, self.anchor) {
-            (Some(_), _) => end,
-            (None, Ok(anchor)) => Position {
+        let acknowledged = match (base, self.anchor, unsettled) {
+            (Some(_), ..) => end,
+            (None, Ok(anchor), None) => Position {
                 assortment: end.assortment,
                 ..anchor
             },
-            (None, Err(left)) => return Err(News::Later(left)),
+            (None, Err(left), _) | (None, Ok(_), Some(left)) => return Err(News::Later(left)),
         };
         let key = keys.get(&endpoint.key);
         let version = key.and_then(|key| key.record.api_version.as_deref());

@@ -33,6 +33,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use vitrine_store::Store;
 
@@ -40,12 +41,15 @@ use crate::http::request::parameters;
 use crate::live::{Live, lower_priority};
 use crate::metrics::WebhookMetrics;
 use crate::panics::caught;
-pub use position::{acknowledged_revision, has_changes_since, position_now, position_of_revision};
+pub use position::{has_changes_since, position_now, replay_position};
 use sender::Sender;
 use work::Work;
 
 /// Pause after a panic, which is likely to repeat.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(5);
+
+/// Maximum number of attempts in flight.
+const MAX_IN_FLIGHT: usize = 256;
 
 /// Settings of a deliverer.
 pub struct DelivererSettings {
@@ -78,6 +82,8 @@ struct Shared {
     metrics: Arc<WebhookMetrics>,
     settings: DelivererSettings,
     sender: Sender,
+    /// Runtime whose one thread calls the store.
+    store_calls: Handle,
 }
 
 /// A running deliverer. Dropping it ends attempts in flight, after a short time, and their leases.
@@ -98,16 +104,22 @@ impl Deliverer {
         metrics: &Arc<WebhookMetrics>,
         settings: DelivererSettings,
     ) -> anyhow::Result<Self> {
+        // A thread of their own: lookups of names by the system, which take as long as somebody's name servers want, would
+        // hold up outcomes and leases.
+        let store_calls = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(MAX_IN_FLIGHT)
+            .build()?;
         let shared = Arc::new(Shared {
             live: Arc::clone(live),
             metrics: Arc::clone(metrics),
             sender: Sender::new(&settings.networks)?,
             settings,
+            store_calls: store_calls.handle().clone(),
         });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(4)
-            .build()?;
         let (stop, stopped) = watch::channel(false);
         let run = move || {
             lower_priority();
@@ -123,6 +135,7 @@ impl Deliverer {
                 }
             }
             runtime.shutdown_background();
+            store_calls.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("webhooks".to_owned());
         Ok(Self {

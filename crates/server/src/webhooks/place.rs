@@ -1,6 +1,8 @@
 //! Place of an endpoint of the format `product.update`, as its position is stored.
 
-use vitrine_model::changes::Position;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use vitrine_model::changes::{Position, StateId};
 use vitrine_model::code::ProductCode;
 
 use super::event::{position, position_text};
@@ -8,13 +10,42 @@ use super::event::{position, position_text};
 /// Mark of a place in a walk of everything visible.
 const WALK: char = '~';
 
-/// Place of an endpoint: a state of the catalog, and the code up to which the step from it was told.
+/// Separator of the parts that other rules were told for. No code has it, so that releases without such parts tell the
+/// step from the base anew.
+const PART: char = '!';
+
+/// Place of an endpoint: a state of the catalog, and the code up to which the next revision was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) base: Position,
     pub(super) told: Option<ProductCode>,
     /// True while everything visible is told, after which `base` is reached.
     pub(super) is_walk: bool,
+    /// Codes, ascending, that were told by other rules than those of `base`: revisions and rules can change while rules are
+    /// being told.
+    pub(super) parts: Vec<Part>,
+}
+
+/// Codes behind the part before, up to the last one: told by the same rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) rules: StateId,
+    pub(super) last: ProductCode,
+}
+
+impl Part {
+    fn read(rules: &str, last: &str) -> Option<Self> {
+        let rules = URL_SAFE_NO_PAD.decode(rules).ok()?;
+        Some(Self {
+            rules: StateId::from_bytes(rules.as_slice().try_into().ok()?),
+            last: last.parse().ok()?,
+        })
+    }
+
+    fn text(&self) -> String {
+        let rules = URL_SAFE_NO_PAD.encode(self.rules.as_bytes());
+        format!("{PART}{rules}{PART}{}", self.last)
+    }
 }
 
 impl Place {
@@ -23,6 +54,7 @@ impl Place {
             base,
             told: None,
             is_walk: false,
+            parts: Vec::new(),
         }
     }
 
@@ -42,26 +74,45 @@ impl Place {
             });
         }
         let rest = text.strip_prefix(WALK);
-        let (base, told) = match rest.unwrap_or(text).split_once('.') {
-            Some((base, code)) => (base, code.parse().ok()),
-            None => (rest.unwrap_or(text), None),
+        let (base, rest_of_step) = match rest.unwrap_or(text).split_once('.') {
+            Some((base, rest)) => (base, rest),
+            None => (rest.unwrap_or(text), ""),
         };
+        let mut words = rest_of_step.split(PART);
+        let told = words.next().and_then(|code| code.parse().ok());
+        let words: Vec<&str> = words.collect();
+        let parts = words.chunks(2).map(|part| match part {
+            [rules, last] => Part::read(rules, last),
+            _ => None,
+        });
+        // Without them, the rules are told from their beginning.
+        let parts: Option<Vec<Part>> = parts.collect();
         match position(base) {
             Some(base) => Self {
                 base,
                 told,
                 is_walk: rest.is_some(),
+                parts: parts.unwrap_or_default(),
             },
             None => Self::walk(end),
         }
     }
 
+    /// Returns the state of a stored place up to which everything was told; none before there is one.
+    pub(super) fn acknowledged(text: &str) -> Option<Position> {
+        // Of a walk, the state isn't reached yet.
+        let base = text.split('.').next().unwrap_or_default();
+        position(base)
+    }
+
     pub(super) fn text(&self) -> String {
         let mark = if self.is_walk { "~" } else { "" };
         let base = position_text(&self.base);
-        match &self.told {
-            Some(code) => format!("{mark}{base}.{code}"),
-            None => format!("{mark}{base}"),
+        let told = self.told.as_ref().map_or("", ProductCode::as_str);
+        let parts: String = self.parts.iter().map(Part::text).collect();
+        match told.is_empty() && parts.is_empty() {
+            true => format!("{mark}{base}"),
+            false => format!("{mark}{base}.{told}{parts}"),
         }
     }
 
@@ -69,6 +120,39 @@ impl Place {
     pub(super) fn behind(&self, code: &ProductCode) -> Self {
         Self {
             told: Some(code.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the place after all of a revision was told.
+    pub(super) fn after_revision(&self, base: Position) -> Self {
+        Self {
+            base,
+            told: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the rules by which a code was told.
+    pub(super) fn rules_of(&self, code: &ProductCode) -> StateId {
+        let part = self.parts.iter().find(|part| *code <= part.last);
+        part.map_or(self.base.assortment, |part| part.rules)
+    }
+
+    /// Returns the last code of the first part if that was told by these rules.
+    pub(super) fn last_by(&self, rules: StateId) -> Option<&ProductCode> {
+        let first = self.parts.first().filter(|first| first.rules == rules);
+        first.map(|first| &first.last)
+    }
+
+    /// Returns the place once all codes up to one are told by these rules.
+    pub(super) fn with_rules(&self, rules: StateId, last: &ProductCode) -> Self {
+        let last = last.clone();
+        let rest = self.parts.iter().filter(|part| part.last > last).cloned();
+        let parts = rest.collect::<Vec<Part>>();
+        Self {
+            told: None,
+            parts: [vec![Part { rules, last }], parts].concat(),
             ..self.clone()
         }
     }
@@ -85,20 +169,46 @@ mod tests {
             ..Position::default()
         };
         let told = Some("A.B-1".parse().unwrap());
-        for (told, is_walk) in [
-            (None, false),
-            (told.clone(), false),
-            (None, true),
-            (told, true),
+        let part = |rules, last: &str| Part {
+            rules: StateId::from_bytes([rules; StateId::LENGTH_BYTES]),
+            last: last.parse().unwrap(),
+        };
+        for (told, is_walk, parts) in [
+            (None, false, vec![]),
+            (told.clone(), false, vec![]),
+            (None, true, vec![]),
+            (told.clone(), true, vec![]),
+            (None, false, vec![part(1, "A.B")]),
+            (told, false, vec![part(1, "A.B"), part(200, "C~")]),
         ] {
             let place = Place {
                 base,
                 told,
                 is_walk,
+                parts,
             };
             assert_eq!(Place::read(&place.text(), Position::default()), place);
         }
         assert_eq!(Place::read("?", base), Place::walk(base));
         assert_eq!(Place::read("", base), Place::at(Position::default()));
+        let unknown = format!("{}.A!1", position_text(&base));
+        let told = Place::at(base).behind(&"A".parse().unwrap());
+        assert_eq!(Place::read(&unknown, Position::default()), told);
+    }
+
+    #[test]
+    fn codes_have_the_rules_by_which_they_were_told() {
+        let [old, first, second] = [0, 1, 2].map(|id| StateId::from_bytes([id; 16]));
+        let code = |code: &str| code.parse::<ProductCode>().unwrap();
+        let place = Place::at(Position::default());
+        let place = place.with_rules(first, &code("D"));
+        let place = place.with_rules(second, &code("B"));
+        let rules = |place: &Place| ["A", "B", "C", "D", "E"].map(|one| place.rules_of(&code(one)));
+        assert_eq!(rules(&place), [second, second, first, first, old]);
+        assert_eq!(place.last_by(second), Some(&code("B")));
+        assert_eq!(place.last_by(first), None);
+        let place = place.with_rules(second, &code("D"));
+        assert_eq!(rules(&place), [second, second, second, second, old]);
+        assert_eq!(place.parts.len(), 1);
     }
 }

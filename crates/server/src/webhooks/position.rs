@@ -8,6 +8,7 @@ use vitrine_store::Store;
 use vitrine_store::webhooks::Endpoint;
 
 use super::event::{position, position_text, visible};
+use super::place::Place;
 use crate::live::Feed;
 
 /// Returns the position of what a key sees now: an endpoint with it is told of what follows.
@@ -30,18 +31,33 @@ pub fn position_now(store: &dyn Store, key: &str) -> anyhow::Result<String> {
     }
 }
 
-/// Returns the number of the revision that an endpoint acknowledged; `None` if it has nothing yet.
-#[must_use]
-pub fn acknowledged_revision(endpoint_position: &str) -> Option<u64> {
-    position(endpoint_position).map(|position| position.number)
-}
-
-/// Returns the position of a revision. Rules and texts are those of now.
+/// Returns the position from which an endpoint is told again of everything since a revision. Rules and texts are those that it was
+/// told of: changes of them that it wasn't told of stay ahead of it.
 ///
 /// # Errors
 ///
-/// If the store can't be read, or has no such key.
-pub fn position_of_revision(
+/// If it has acknowledged an older revision only: going on from a newer one would leave out changes.
+pub fn replay_position(endpoint: &Endpoint, revision: &Revision) -> anyhow::Result<String> {
+    let Some(acknowledged) = Place::acknowledged(&endpoint.progress.position) else {
+        bail!(
+            "the endpoint hasn't been told of the whole catalog yet, and is told of all that follows; there is nothing to send again"
+        );
+    };
+    if acknowledged.number < revision.number {
+        bail!(
+            "the endpoint has acknowledged revision {} only, and is told of all that follows; there is nothing to send again",
+            acknowledged.number
+        );
+    }
+    Ok(position_text(&Position {
+        number: revision.number,
+        revision: StateId::of_revision(&revision.id),
+        ..acknowledged
+    }))
+}
+
+/// Returns the position of a revision. Rules and texts are those of now.
+fn position_of_revision(
     store: &dyn Store,
     key: &str,
     revision: &Revision,

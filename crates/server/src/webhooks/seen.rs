@@ -10,7 +10,7 @@ use vitrine_model::changes::Position;
 use crate::live::Feed;
 
 /// Time after which every server shows a change: ten times the second that the contract promises.
-const SETTLED: Duration = Duration::from_secs(10);
+pub(super) const SETTLED: Duration = Duration::from_secs(10);
 
 /// Positions, oldest first: one that is older than [`SETTLED`], and the newer ones.
 #[derive(Debug, Default)]

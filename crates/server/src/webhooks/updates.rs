@@ -2,7 +2,8 @@
 //! history (docs/contract/webhooks.md#updates-of-products).
 //!
 //! An endpoint goes from its position on revision by revision, within each by codes. Rules of its assortment that changed come
-//! last, as a step of their own. Where the history isn't known any more, everything visible is told as new.
+//! last, as a step of their own; if another revision comes meanwhile, each of its products is told by the rules by which it was
+//! told before. Where the history isn't known any more, everything visible is told as new.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use vitrine_model::assortment::Assortment;
-use vitrine_model::changes::{ChangesQuery, Position, StateId};
+use vitrine_model::changes::{ChangesPage, ChangesQuery, Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyTable;
 use vitrine_model::query::Filter;
@@ -22,13 +23,17 @@ use vitrine_store::{Store, StoreError};
 use vitrine_wire::event::ProductUpdate;
 
 use super::event::{News, UNKNOWN, json, milliseconds, random_id, visible};
-use super::place::Place;
+use super::place::{Part, Place};
 use super::state::State;
 use super::work::{LOOK_AGAIN, Work};
 use crate::live::{Feed, VisibleFeed};
 
 /// Maximum number of changes of a revision that are read at once.
 const CHUNK: u32 = 64;
+
+/// Maximum number of parts that were told by different rules, of which each is of an edit while rules were being told; of one
+/// with more, everything visible is told as new.
+const MAX_PARTS: usize = 16;
 
 /// Maximum time of a search for the next events of all endpoints whose turn it is; then the places that were reached are stored.
 const MAX_SEARCH: Duration = Duration::from_millis(100);
@@ -57,11 +62,17 @@ pub(super) fn outlook(
     let place = read_place(since, seen, end);
     if place == Place::at(end) {
         News::None(place.text())
-    } else if !end.may_follow(&place.base) && !gives_up_ahead {
+    } else if !can_follow(feed, end, &place) && !gives_up_ahead {
         News::Ahead
     } else {
         News::Due
     }
+}
+
+/// Returns true if the catalog here may be later than a place. While the history isn't read yet, changes of rules aren't known,
+/// which doesn't mean that they are lost.
+fn can_follow(feed: &Feed, end: Position, place: &Place) -> bool {
+    end.may_follow(&place.base) && feed.journal.is_some()
 }
 
 /// Reads the place of an endpoint. The live revision may have had another id, before the store was restored.
@@ -162,7 +173,7 @@ fn next(
         filter,
         place: read_place(since, seen, end),
     };
-    if !end.may_follow(&walker.place.base) {
+    if walker.place != Place::at(end) && !can_follow(feed, end, &walker.place) {
         if !gives_up_ahead {
             return Ok(News::Ahead);
         }
@@ -186,6 +197,10 @@ fn next(
         }
     }
     Ok(News::None(walker.place.text()))
+}
+
+fn first_code(page: &ChangesPage<'_>) -> Option<ProductCode> {
+    page.changes.first()?.code().parse().ok()
 }
 
 /// A product before or after a change, if it was there, and the assortment then; none for everything.
@@ -216,26 +231,22 @@ impl Walker<'_> {
         }
     }
 
-    /// Tells the next visible product as new.
+    /// Tells the next visible product as new: as it was when the walk began, since later revisions are told after it.
     fn walk(&mut self) -> Result<Option<PendingEvent>, StoreError> {
-        let page = self.seen.first_page(&self.query());
-        let Some(code) = page
-            .changes
-            .first()
-            .and_then(|change| change.code().parse().ok())
-        else {
-            self.place = Place::at(self.place.base);
+        let base = self.place.base;
+        let page = self.seen.first_page(&self.query(self.place.told.as_ref()));
+        let Some(code) = first_code(&page) else {
+            self.place = Place::at(base);
             return Ok(None);
         };
-        let product = self.live(&code)?;
-        let rules = self.seen.version(self.end.assortment).flatten();
+        let Some(rules) = self.seen.version(base.assortment) else {
+            self.place = Place::walk(self.end);
+            return Ok(None);
+        };
+        let product = self.store.product(&code, Moment::Revision(base.number))?;
         let (old, new) = ((None, &None), (product.as_ref(), &rules));
-        let event = self.event(&code, old, new, Timestamp::now());
-        if event.is_none() {
-            // Its stored version is damaged.
-            self.place = self.place.behind(&code);
-        }
-        Ok(event)
+        let next = self.place.behind(&code);
+        Ok(self.tell(&code, (old, new), Timestamp::now(), next))
     }
 
     /// Tells the next change of a revision.
@@ -245,9 +256,7 @@ impl Walker<'_> {
         let before = self.store.revision(base.number)?;
         let before = before.map(|published| id_of(&published.revision));
         let is_known = base.number == 0 || before == Some(base.revision) || self.seen.knows(&base);
-        let rules = self.seen.version(base.assortment);
-        let (Some(rules), true, Some(published)) = (rules, is_known, self.store.revision(number)?)
-        else {
+        let (true, Some(published)) = (is_known, self.store.revision(number)?) else {
             self.place = Place::walk(self.end);
             return Ok(None);
         };
@@ -255,23 +264,28 @@ impl Walker<'_> {
         let told = self.place.told.clone();
         let changes = (self.store).revision_changes(number, None, told.as_ref(), CHUNK)?;
         for change in &changes {
-            if !self.filter.selects_code(change.code.as_str()) {
+            let code = &change.code;
+            if !self.filter.selects_code(code.as_str()) {
                 continue;
             }
+            let Some(rules) = self.seen.version(self.place.rules_of(code)) else {
+                self.place = Place::walk(self.end);
+                return Ok(None);
+            };
             let old = match base.number {
                 0 => None,
-                before => self.store.product(&change.code, Moment::Revision(before))?,
+                before => self.store.product(code, Moment::Revision(before))?,
             };
-            let new = self.store.product(&change.code, Moment::Revision(number))?;
+            let new = self.store.product(code, Moment::Revision(number))?;
             let (old, new) = ((old.as_ref(), &rules), (new.as_ref(), &rules));
-            if let Some(event) = self.event(&change.code, old, new, at) {
+            if let Some(event) = self.event(code, (old, new), at, &self.place.behind(code)) {
                 return Ok(Some(event));
             }
         }
         let is_last = changes.len() < usize::try_from(CHUNK).unwrap_or(usize::MAX);
         self.place = match changes.last() {
             Some(last) if !is_last => self.place.behind(&last.code),
-            _ => Place::at(Position {
+            _ => self.place.after_revision(Position {
                 number,
                 revision: id_of(&published.revision),
                 ..base
@@ -280,56 +294,69 @@ impl Walker<'_> {
         Ok(None)
     }
 
-    /// Tells the next product that other rules treat differently.
+    /// Tells the next product that other rules treat differently from those by which it was told before.
     fn rules(&mut self) -> Result<Option<PendingEvent>, StoreError> {
         let (base, end) = (self.place.base, self.end);
+        let told = self.place.last_by(end.assortment).cloned();
+        let is_rest = |part: &&Part| told.as_ref().is_none_or(|told| part.last > *told);
+        let part = self.place.parts.iter().find(is_rest).cloned();
+        let id = part.as_ref().map_or(base.assortment, |part| part.rules);
         let since = Position {
-            assortment: base.assortment,
+            assortment: id,
             ..end
         };
-        let page = self.seen.changes(&since, &self.query());
-        let (Some(page), Some(before)) = (page, self.seen.version(base.assortment)) else {
+        let page = self.seen.changes(&since, &self.query(told.as_ref()));
+        let (Some(page), Some(before), ..=MAX_PARTS) =
+            (page, self.seen.version(id), self.place.parts.len())
+        else {
             self.place = Place::walk(end);
             return Ok(None);
         };
-        let Some(code) = page
-            .changes
-            .first()
-            .and_then(|change| change.code().parse().ok())
-        else {
-            self.place = Place::at(end);
+        let is_in_part = |code: &ProductCode| part.as_ref().is_none_or(|part| *code <= part.last);
+        let Some(code) = first_code(&page).filter(is_in_part) else {
+            self.place = match part {
+                Some(part) => self.place.with_rules(end.assortment, &part.last),
+                None => Place::at(end),
+            };
             return Ok(None);
         };
-        let product = self.live(&code)?;
+        let product = (self.store).product(&code, Moment::Revision(end.number))?;
         let after = self.seen.version(end.assortment).flatten();
-        let (old, new) = ((product.as_ref(), &before), (product.as_ref(), &after));
-        let event = self.event(&code, old, new, Timestamp::now());
-        if event.is_none() {
-            self.place = self.place.behind(&code);
-        }
-        Ok(event)
+        let sides = ((product.as_ref(), &before), (product.as_ref(), &after));
+        let next = self.place.with_rules(end.assortment, &code);
+        Ok(self.tell(&code, sides, Timestamp::now(), next))
     }
 
-    /// Returns the product of the revision that is live here.
-    fn live(&self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
-        self.store.product(code, Moment::Revision(self.end.number))
-    }
-
-    fn query(&self) -> ChangesQuery {
+    fn query(&self, after: Option<&ProductCode>) -> ChangesQuery {
         ChangesQuery {
             filter: self.filter.clone(),
-            after: self.place.told.clone(),
+            after: after.cloned(),
             ..ChangesQuery::default()
         }
     }
 
-    /// Returns the event of a product with its states, after which its code is told; none if it is visible in neither.
+    /// Returns the event of a product, after which `next` is the place; that is reached without one if there is nothing to tell.
+    fn tell(
+        &mut self,
+        code: &ProductCode,
+        sides: (Side<'_>, Side<'_>),
+        at: Timestamp,
+        next: Place,
+    ) -> Option<PendingEvent> {
+        let event = self.event(code, sides, at, &next);
+        if event.is_none() {
+            self.place = next;
+        }
+        event
+    }
+
+    /// Returns the event of a product with its states, after which `next` is the place; none if it is visible in neither.
     fn event(
         &self,
         code: &ProductCode,
-        old: Side<'_>,
-        new: Side<'_>,
+        (old, new): (Side<'_>, Side<'_>),
         at: Timestamp,
+        next: &Place,
     ) -> Option<PendingEvent> {
         let state = |(product, rules): Side<'_>| {
             let rules = rules.as_ref().map(|assortment| assortment.rules());
@@ -347,7 +374,7 @@ impl Walker<'_> {
                 new_state: new_state.as_ref().map(State::wire),
                 timestamp: milliseconds(at),
             }),
-            end: self.place.behind(code).text(),
+            end: next.text(),
             failures: 0,
         })
     }

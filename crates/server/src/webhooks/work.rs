@@ -22,12 +22,9 @@ use super::event::{EventSource, News};
 use super::hosts::Hosts;
 use super::secret::KeyFile;
 use super::seen::Seen;
-use super::{Shared, updates};
+use super::{MAX_IN_FLIGHT, Shared, updates};
 use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
-
-/// Maximum number of attempts in flight.
-const MAX_IN_FLIGHT: usize = 256;
 
 /// Minimum time between the beginnings of attempts in a server: bursts would make its clients wait (docs/performance.md).
 const PACE: Duration = Duration::from_millis(1);
@@ -119,7 +116,8 @@ impl Work {
         call: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Option<T> {
         let store = Arc::clone(&self.shared.settings.store);
-        let outcome = tokio::task::spawn_blocking(move || call(&*store)).await;
+        let calls = &self.shared.store_calls;
+        let outcome = calls.spawn_blocking(move || call(&*store)).await;
         match outcome {
             Ok(Ok(done)) => Some(done),
             Ok(Err(error)) => {
@@ -219,7 +217,8 @@ impl Work {
             (self.entries.values_mut()).for_each(|entry| entry.is_lost = true);
         }
         let anchor = self.seen.anchor();
-        self.source = feed.map(|feed| EventSource::new(feed, live.keys(), anchor));
+        let before = self.source.take();
+        self.source = feed.map(|feed| EventSource::new(feed, live.keys(), anchor, before));
         let ids: Vec<String> = self.entries.keys().cloned().collect();
         for id in ids {
             self.consider(&id);

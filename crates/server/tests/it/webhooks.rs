@@ -295,6 +295,30 @@ fn replay_tells_again_of_all_changes_since_a_revision() {
 }
 
 #[test]
+fn replay_from_a_revision_not_told_yet_is_refused() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let _server = delivery.serve();
+    for format in ["catalog.changed", "product.update"] {
+        delivery
+            .web
+            .set(HOOK, &[Page::status("500 Internal Server Error")]);
+        let endpoint = delivery.endpoint(&["--format", format]);
+        let report = delivery.store.load_products(&[gift_card(format)]);
+        assert_eq!(delivery.wait_for_outcome(&endpoint), "500");
+        let newest = report["revision"]["number"].to_string();
+        let replay = ["webhooks", "replay", &endpoint.id, "--since"];
+        let output = delivery.store.run(&[&replay[..], &[&newest]].concat());
+        let told = crate::harness::text(&output.stderr);
+        assert!(!output.status.success(), "{format}");
+        assert!(told.contains("only, and is told of all"), "{told}");
+        delivery.store.ok(&[&replay[..], &["1"]].concat());
+        delivery
+            .store
+            .ok(&["webhooks", "delete", &endpoint.id, "--yes"]);
+    }
+}
+
+#[test]
 fn replay_during_an_attempt_is_not_lost() {
     let delivery = Delivery::of(&[gift_card("A")]);
     let _server = delivery.serve();

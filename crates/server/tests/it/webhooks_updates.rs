@@ -183,6 +183,53 @@ fn products_come_and_go_by_filters_and_rules() {
 }
 
 #[test]
+fn revisions_while_rules_are_told_are_told_whole() {
+    let all = |codes: &[&str]| {
+        let products = codes.iter().map(|code| product(code, "0.05", "SE"));
+        products.collect::<Vec<Value>>()
+    };
+    let own = |set_to: &str| json!({"discounts": [{"codes": ["A", "B", "C", "D"], "set": set_to}]});
+    let delivery = Delivery::of(&all(&["A", "B", "C", "D"]));
+    set(&delivery, &own("0.01"));
+    let prefix = delivery.prefix();
+    delivery
+        .store
+        .ok(&["keys", "set", prefix, "--assortment", "own"]);
+    let server = delivery.serve();
+    delivery.endpoint(&FORMAT);
+    // The receiver has B, but doesn't answer yet, while A and C change and other rules come.
+    let [ok, gated] = [Page::ok(""), Page::ok("").gated()];
+    delivery.web.set(HOOK, &[ok.clone(), gated, ok.clone()]);
+    set(&delivery, &own("0.02"));
+    delivery.events(2);
+    let mut changed = all(&["B", "C", "D", "E"]);
+    changed[1]["is_orderable"] = json!(false);
+    delivery.store.load_products(&changed);
+    set(&delivery, &own("0.03"));
+    wait_for("the newest rules", || {
+        let shown = server.get(&delivery.key, "/v2/product/D").json();
+        (shown["discount_multiplier"] == "0.03").then_some(())
+    });
+    delivery.web.open_gate();
+    let states = |codes: &[&str], discount: &str| -> BTreeMap<String, Value> {
+        let states = codes
+            .iter()
+            .map(|code| ((*code).to_owned(), state(discount)));
+        states.collect()
+    };
+    let mut expected = states(&["B", "C", "D"], "0.03");
+    expected.insert("E".to_owned(), state("0.05"));
+    if let Some(disabled) = expected.get_mut("C") {
+        disabled["is_orderable"] = json!(false);
+    }
+    let before = states(&["A", "B", "C", "D"], "0.01");
+    let events = delivery.events(8);
+    let codes: Vec<String> = told(&events).into_iter().map(|(code, ..)| code).collect();
+    assert_eq!(codes, ["A", "B", "A", "C", "E", "B", "C", "D"]);
+    assert_eq!(applied(before, &events), expected);
+}
+
+#[test]
 fn own_discounts_are_shares_of_all_loaded_digits() {
     let delivery = Delivery::of(&[product("A", "0.1234567", "SE")]);
     set(&delivery, &json!({"discounts": [{"share": "3"}]}));

@@ -1,6 +1,6 @@
 //! Acts on webhook endpoints.
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::record::{Availability, PublishedRevision};
@@ -8,7 +8,7 @@ use vitrine_store::webhooks::{Endpoint, EndpointChange, EventFormat};
 
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
-use crate::webhooks::{acknowledged_revision, has_changes_since, position_of_revision};
+use crate::webhooks::{has_changes_since, replay_position};
 
 /// A change of an endpoint, and a warning of an effect that the operator may not have meant.
 struct Decided {
@@ -127,15 +127,10 @@ pub(super) fn replay(context: &Context<'_>) -> Outcome {
         let number =
             number.map_err(|_| anyhow!("Since revision: expected its number, such as `12`"))?;
         let revision = context.store.revision(number)?;
-        let revision = revision.ok_or_else(|| anyhow!("Since revision: there is no revision {number}"))?;
-        // Moving it forward would leave out changes that weren't sent yet.
-        let acknowledged = acknowledged_revision(&endpoint.progress.position).unwrap_or_default();
-        if acknowledged < number {
-            bail!(
-                "Since revision: the endpoint has acknowledged revision {acknowledged} only, and is told of all that follows; there is nothing to send again"
-            );
-        }
-        let position = position_of_revision(context.store, &endpoint.key, &revision.revision)?;
+        let revision =
+            revision.ok_or_else(|| anyhow!("Since revision: there is no revision {number}"))?;
+        let position = replay_position(endpoint, &revision.revision);
+        let position = position.map_err(|why| anyhow!("Since revision: {why}"))?;
         Ok(Decided {
             warning: everything(context, endpoint, (&revision, &position)),
             change: EndpointChange::Replay(position),

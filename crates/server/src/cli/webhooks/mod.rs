@@ -26,7 +26,7 @@ use super::store_args::StoreArgs;
 use super::time::after;
 use super::webhook_settings::KeyFileArgs;
 use super::{Outcome, OutputArgs, exit_with_usage_error, print as put, print_json};
-use crate::webhooks::position_of_revision;
+use crate::webhooks::replay_position;
 use crate::webhooks::secret::KeyFile;
 use create::Create;
 use listen::Listen;
@@ -157,8 +157,7 @@ impl Webhooks {
             Self::Replay { one, since } => {
                 let endpoint = one.endpoint(store)?;
                 let revision = since.find(store)?.revision;
-                let position = position_of_revision(store, &endpoint.key, &revision)?;
-                let change = EndpointChange::Replay(position);
+                let change = EndpointChange::Replay(replay_position(&endpoint, &revision)?);
                 one.change(store, &change, AuditAction::ReplayWebhook, "told again")
             }
             Self::Delete { one, confirm } => {
