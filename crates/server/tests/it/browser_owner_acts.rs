@@ -167,7 +167,9 @@ fn printed_grants_suffice_for_the_acts_that_they_are_for() {
     let prefix = key.split('.').next().expect("a prefix");
     let key_file = console.store.path("webhooks.key").display().to_string();
     let url = "https://partner.example/hook";
-    let create = ["webhooks", "create", "--json", "--key", prefix, "--url", url];
+    let create = [
+        "webhooks", "create", "--json", "--key", prefix, "--url", url,
+    ];
     let created = [&create[..], &["--webhook-key-file", &key_file]].concat();
     let endpoint = console.store.json(&created)["id"].clone();
     let endpoint = endpoint.as_str().expect("an id");
