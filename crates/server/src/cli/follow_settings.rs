@@ -16,7 +16,8 @@ use crate::live::{JournalLimits, StateDirectory, Stores};
 #[command(next_help_heading = "Following the store")]
 pub(super) struct FollowArgs {
     /// Replica of the store to read the catalog and the keys from (postgres://USER@HOST/DATABASE), with the password of
-    /// --store-password-file. Only the last use of keys is still written to --store.
+    /// --store-password-file. What servers write still goes to --store: the use of keys, sign-ins and acts of the console,
+    /// deliveries of webhooks.
     #[arg(
         long,
         env = "VITRINE_FOLLOW_STORE",

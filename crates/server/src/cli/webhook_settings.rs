@@ -14,7 +14,7 @@ use crate::webhooks::DelivererSettings;
 #[command(next_help_heading = "Webhooks")]
 pub(super) struct KeyFileArgs {
     /// File from which the secrets of webhook endpoints are derived, made by the first `vitrine webhooks create`. Only its
-    /// owner may be able to read it.
+    /// owner may be able to read it. Commands other than `serve` don't take it from a settings file.
     #[arg(
         long,
         env = "VITRINE_WEBHOOK_KEY_FILE",

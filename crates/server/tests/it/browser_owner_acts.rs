@@ -1,7 +1,7 @@
 //! Acts of owners in the console: keys and rollbacks; and what a role of the database may not do.
 
 use crate::browser_acts::{audit, catalog, console, perform};
-use crate::harness::console::{Console, hidden};
+use crate::harness::console::{Console, Session, hidden};
 use crate::harness::{Store, gift_card, skipped, text, wait_for};
 
 #[test]
@@ -95,23 +95,44 @@ fn catalog_is_rolled_back_with_its_plan() {
     assert_eq!(missing.status, 400);
 }
 
-#[test]
-fn role_without_rights_in_the_database_gets_the_command() {
-    let console = console();
+/// Returns the grants that docs/operations/browser.md prints after some words, for a role.
+fn printed_grants(words: &str, role: &str) -> String {
+    let document = include_str!("../../../../docs/operations/browser.md");
+    let (_, rest) = document.split_once(words).expect("the words");
+    let block = rest.split("\n\n").nth(1).expect("a block");
+    let is_grant = |line: &str| line.starts_with("    grant ") && line.ends_with(';');
+    assert!(block.lines().all(is_grant), "{block}");
+    block.replace("catalog_serve", role)
+}
+
+/// Serves the console's store as a new role, which has the printed rights for signing in and for `acts`; returns it with an
+/// owner who is signed in. `None` on SQLite.
+fn served_as(console: &Console, name: &str, acts: Option<&str>) -> Option<(Console, Session)> {
     let Some(database) = console.store.database() else {
         skipped("rights of roles: files have none");
-        return;
+        return None;
     };
-    let role = format!("serve_{}", std::process::id());
+    let role = format!("{name}_{}", std::process::id());
     database.run(&format!(
         "create role {role} login; grant usage on schema vitrine to {role}; \
-         grant select on all tables in schema vitrine to {role}; \
-         grant insert, update, delete on vitrine.operator_session to {role};"
+         grant select on all tables in schema vitrine to {role};"
     ));
+    for words in ["Signing in needs"].into_iter().chain(acts) {
+        database.run(&printed_grants(words, &role));
+    }
     let (port, name) = (database.port(), &database.name);
     let limited = Store::at(format!("postgres://{role}@127.0.0.1:{port}/{name}"));
     let served = Console::open(limited, &[]);
     let owner = served.sign_in("owner");
+    Some((served, owner))
+}
+
+#[test]
+fn role_without_rights_in_the_database_gets_the_command() {
+    let console = console();
+    let Some((served, owner)) = served_as(&console, "serve", None) else {
+        return;
+    };
     for (path, fields, command) in [
         (
             "/acts/disable",
@@ -137,12 +158,46 @@ fn role_without_rights_in_the_database_gets_the_command() {
             "{shown}"
         );
     }
-    // As docs/operations/browser.md says.
-    database.run(&format!(
-        "grant insert, update on vitrine.assortment_version to {role}; \
-         grant update on vitrine.state to {role}; grant insert on vitrine.audit_entry to {role};"
-    ));
-    let rules = [("name", "x"), ("rules", "{}")];
-    let done = perform(&served, &owner, "/acts/set-assortment", &rules);
-    assert!(text(&done.body).contains("Version 1 of x is live"));
+}
+
+#[test]
+fn printed_grants_suffice_for_the_acts_that_they_are_for() {
+    let console = console();
+    let key = console.store.key("partner", &[]);
+    let prefix = key.split('.').next().expect("a prefix");
+    let key_file = console.store.path("webhooks.key").display().to_string();
+    let url = "https://partner.example/hook";
+    let create = [
+        "webhooks", "create", "--json", "--key", prefix, "--url", url,
+    ];
+    let created = [&create[..], &["--webhook-key-file", &key_file]].concat();
+    let endpoint = console.store.json(&created)["id"].clone();
+    let endpoint = endpoint.as_str().expect("an id");
+    let listed = || console.store.json(&["webhooks", "list", "--json"])[0].clone();
+
+    let done = |role, words, path, fields: &[(&str, &str)]| {
+        let (served, owner) = served_as(&console, role, Some(words))?;
+        let reply = perform(&served, &owner, path, fields);
+        let shown = text(&reply.body);
+        assert_eq!(reply.status, 200, "{path}: {shown}");
+        Some(shown)
+    };
+    let fields = [("endpoint", endpoint)];
+    let words = "To let owners act on webhooks:";
+    if done("hooks", words, "/acts/pause-webhook", &fields).is_none() {
+        return;
+    }
+    assert_eq!(listed()["state"], "paused");
+    let fields = [("key", prefix), ("overlap", "7d")];
+    let words = "To let owners act on keys from the console:";
+    let rotated = done("keys", words, "/acts/rotate-key", &fields).expect("a page");
+    assert!(!rotated.contains("are still its own"), "{rotated}");
+    assert_ne!(listed()["key"], prefix, "{rotated}");
+    let fields = [("name", "new"), ("role", "viewer"), ("sign_in", "password")];
+    let words = "To let them act on operators";
+    done("people", words, "/acts/add-operator", &fields);
+    let fields = [("name", "x"), ("rules", "{}")];
+    let words = "To let editors act on assortments:";
+    let edited = done("rules", words, "/acts/set-assortment", &fields).expect("a page");
+    assert!(edited.contains("Version 1 of x is live"), "{edited}");
 }

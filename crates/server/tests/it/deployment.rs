@@ -205,9 +205,11 @@ fn deployed_command_lines_are_valid() {
     let store = Store::new();
     for (path, commands) in [
         ("deploy/systemd/vitrine.service", &["serve"][..]),
+        ("deploy/systemd/examples/vitrine-tick.service", &["tick"]),
         ("Dockerfile", &["serve", "ready"]),
-        ("deploy/compose/compose.yaml", &["ready"]),
+        ("deploy/compose/compose.yaml", &["ready", "tick"]),
         ("deploy/kubernetes/deployment.yaml", &["serve"]),
+        ("deploy/kubernetes/tick.yaml", &["tick"]),
         ("deploy/kubernetes/jobs/load.yaml", &["load"]),
         ("deploy/kubernetes/jobs/mirror.yaml", &["mirror"]),
     ] {
@@ -217,7 +219,13 @@ fn deployed_command_lines_are_valid() {
             .collect();
         let lines = read(path);
         let lines = lines.lines().filter(|line| {
-            let runs = ["ExecStart=", "CMD [", "args: [", "[CMD, /usr/bin/vitrine"];
+            let runs = [
+                "ExecStart=",
+                "CMD [",
+                "args: [",
+                "[CMD, /usr/bin/vitrine",
+                "command: [tick",
+            ];
             runs.iter().any(|start| line.contains(start))
         });
         let lines: Vec<&str> = lines.collect();
