@@ -130,7 +130,7 @@ impl EventSource {
     }
 
     /// Returns the time until every server shows a key the version of an assortment that it has here.
-    fn unsettled(&mut self, key: &str, version: StateId) -> Option<Duration> {
+    pub(super) fn unsettled(&mut self, key: &str, version: StateId) -> Option<Duration> {
         let seen = self.assortments.entry(key.to_owned());
         let (seen, since) = seen.or_insert_with(|| (version, Instant::now()));
         if *seen != version {

@@ -22,7 +22,7 @@ use vitrine_store::webhooks::{Endpoint, EventFormat, Lease, PendingEvent};
 use vitrine_store::{Store, StoreError};
 use vitrine_wire::event::ProductUpdate;
 
-use super::event::{News, UNKNOWN, json, milliseconds, random_id, visible};
+use super::event::{EventSource, News, UNKNOWN, json, milliseconds, random_id, visible};
 use super::place::{Part, Place};
 use super::state::State;
 use super::work::{LOOK_AGAIN, Work};
@@ -50,23 +50,28 @@ struct Wanted {
 
 /// Returns whether an endpoint has something to be told: by its position alone, without reading the store.
 pub(super) fn outlook(
-    feed: &Feed,
-    keys: &KeyTable,
+    source: &mut EventSource,
     (endpoint, since): (&Endpoint, &str),
     gives_up_ahead: bool,
 ) -> News {
-    let Some(seen) = visible(feed, keys, endpoint) else {
+    let (feed, keys) = (Arc::clone(&source.feed), Arc::clone(&source.keys));
+    let Some(seen) = visible(&feed, &keys, endpoint) else {
         return News::Unknown;
     };
     let end = seen.position();
+    let unsettled = source.unsettled(&endpoint.key, end.assortment);
     let place = read_place(since, seen, end);
     if place == Place::at(end) {
-        News::None(place.text())
-    } else if !can_follow(feed, end, &place) && !gives_up_ahead {
-        News::Ahead
-    } else {
-        News::Due
+        return News::None(place.text());
     }
+    if !can_follow(&feed, end, &place) && !gives_up_ahead {
+        return News::Ahead;
+    }
+    // Former rules are read a moment after newer ones; until then, they only seem to be lost.
+    let are_rules_known = seen.version(place.base.assortment).is_some();
+    unsettled
+        .filter(|_| !are_rules_known)
+        .map_or(News::Due, News::Later)
 }
 
 /// Returns true if the catalog here may be later than a place. While the history isn't read yet, changes of rules aren't known,

@@ -257,7 +257,7 @@ impl Work {
                     source.outlook(endpoint, request, since, gives_up)
                 }
                 (Some(_), EventFormat::ProductUpdate) => {
-                    updates::outlook(&source.feed, &source.keys, (endpoint, since), gives_up)
+                    updates::outlook(source, (endpoint, since), gives_up)
                 }
             };
             match news {
