@@ -58,6 +58,7 @@ mod cors;
 mod csv;
 mod damaged_store;
 mod deployment;
+mod discount_tags;
 mod discounts;
 mod docs_code;
 mod docs_copies;
