@@ -92,6 +92,7 @@ mod keys;
 mod keys_set;
 mod links;
 mod load_again;
+mod load_back;
 mod load_compressed;
 mod load_csv;
 mod load_csv_detail;
