@@ -1,6 +1,5 @@
 //! Applies checked records: one publish, which holds all of them or nothing.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::TextDigest;
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::prepared::{LiveDigests, PreparedProduct, VersionId};
 use vitrine_store::record::{RevisionNote, StoredProduct};
@@ -16,6 +14,7 @@ use vitrine_store::{Publication, Store};
 
 use super::difference::is_same_discount;
 use super::guard::{Allowance, Exceeded, Tally};
+use super::held_texts::{HeldTexts, may_name_texts};
 use super::known_records::KnownRecords;
 use super::plan::{Detail, Plan};
 use super::progress::Progress;
@@ -104,7 +103,7 @@ pub(super) fn apply(
         publication: &mut *publication,
         plan: Plan::new(order.detail),
         tally: Tally::default(),
-        kept_texts: HashSet::new(),
+        held_texts: HeldTexts::new(store),
         texts: order
             .texts
             .map(|(texts, directory)| Overlay::of(texts, directory)),
@@ -168,8 +167,7 @@ struct Applying<'a, 't> {
     publication: &'a mut dyn Publication,
     plan: Plan,
     tally: Tally,
-    /// Texts that this publish has stored already.
-    kept_texts: HashSet<TextDigest>,
+    held_texts: HeldTexts<'a>,
     texts: Option<Overlay<'t>>,
     known: Arc<KnownRecords>,
 }
@@ -252,11 +250,8 @@ impl Applying<'_, '_> {
         live: Option<StoredProduct>,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        for (digest, packed) in &record.texts.packed {
-            if self.kept_texts.insert(*digest) {
-                self.publication.put_text(digest, packed)?;
-            }
-        }
+        let packed = &record.texts.packed;
+        self.held_texts.put(packed, self.publication)?;
         let next = self.next(record, live.as_ref())?;
         if let Some(texts) = &mut self.texts {
             texts.check_kept(next.product(), report);
@@ -281,7 +276,8 @@ impl Applying<'_, '_> {
             // Without the files, the record leads to another product.
             product.set_record(None);
         }
-        if live.is_none() && !has_files {
+        let names_texts = may_name_texts(product.product());
+        if live.is_none() && !has_files && !names_texts {
             return Ok(product);
         }
         let code = product.code();
@@ -290,6 +286,9 @@ impl Applying<'_, '_> {
             None => rendered.clone(),
             Some(live) => texts.update(&rendered).apply(&stored_content(live)?),
         };
+        if names_texts {
+            self.held_texts.resolve(&rendered, &mut content)?;
+        }
         if let Some(texts) = &mut self.texts {
             texts.put(code, self.publication, &mut content)?;
         }

@@ -16,6 +16,7 @@ pub mod difference;
 mod directory;
 mod first_places;
 pub mod guard;
+mod held_texts;
 pub mod json;
 mod known_records;
 pub mod plan;

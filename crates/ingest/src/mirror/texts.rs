@@ -77,7 +77,7 @@ fn new_texts(store: &dyn Store, line: &str) -> anyhow::Result<Vec<(TextName, Tex
     };
     let text = |name: TextName| {
         let address = content.get(&url_key(name))?.as_str()?;
-        Some((name, digest_of(address)?))
+        Some((name, TextDigest::in_address(address)?))
     };
     let mut texts: Vec<_> = TextName::ALL.into_iter().filter_map(text).collect();
     if texts.is_empty() {
@@ -107,12 +107,6 @@ fn new_texts(store: &dyn Store, line: &str) -> anyhow::Result<Vec<(TextName, Tex
 
 fn url_key(name: TextName) -> String {
     format!("{}_markdown_url", name.as_str())
-}
-
-/// Returns the digest in the address of a server's own text (docs/contract/texts.md#urls).
-fn digest_of(address: &str) -> Option<TextDigest> {
-    let (_, name) = address.rsplit_once("/v2/texts/")?;
-    name.strip_suffix(".md")?.parse().ok()
 }
 
 /// Returns the content resources of a record, and their range. A faulty record has none: the load reports it.
@@ -261,25 +255,6 @@ mod tests {
             r#"{"payout_type":"voucher","voucher":{"content_resources":null}}"#,
         ] {
             assert!(content_of(line).is_none(), "{line}");
-        }
-    }
-
-    #[test]
-    fn only_own_text_addresses_have_a_digest() {
-        let digest = TextDigest::of("# A");
-        for address in [
-            format!("https://a.example/v2/texts/{digest}.md"),
-            format!("http://a.example/b/v2/texts/x/v2/texts/{digest}.md"),
-        ] {
-            assert_eq!(digest_of(&address), Some(digest), "{address}");
-        }
-        for address in [
-            format!("https://a.example/texts/{digest}.md"),
-            format!("https://a.example/v2/texts/{digest}.md?a"),
-            format!("https://a.example/v2/texts/{digest}"),
-            "https://a.example/v2/texts/a.md".to_owned(),
-        ] {
-            assert_eq!(digest_of(&address), None, "{address}");
         }
     }
 }

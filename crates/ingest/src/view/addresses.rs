@@ -12,7 +12,7 @@ const MARKER: &str = "\"texts/";
 static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER));
 
 /// Path of texts below the public URL.
-const TEXTS: &str = "/v2/texts/";
+const TEXTS: &str = TextDigest::PATH;
 
 /// Public URLs of the service's texts, made from configuration, never from a request's `Host`.
 #[derive(Debug, Clone)]

@@ -76,6 +76,16 @@ impl FromStr for TextName {
 pub struct TextDigest([u8; 32]);
 
 impl TextDigest {
+    /// Path of texts at the public URL of a server, before a digest (docs/contract/texts.md#urls).
+    pub const PATH: &str = "/v2/texts/";
+
+    /// Returns the digest in the address that a server gives a text: `…/v2/texts/DIGEST.md`.
+    #[must_use]
+    pub fn in_address(address: &str) -> Option<Self> {
+        let (_, name) = address.rsplit_once(Self::PATH)?;
+        name.strip_suffix(".md")?.parse().ok()
+    }
+
     /// Returns the digest of `markdown`.
     #[must_use]
     pub fn of(markdown: &str) -> Self {
@@ -262,7 +272,7 @@ fn came_from(text: &Text, url: &WebUrl) -> bool {
     let Text::Own { digest, source } = text else {
         return false;
     };
-    source.as_ref() == Some(url) || url.as_str().ends_with(&format!("/v2/texts/{digest}.md"))
+    source.as_ref() == Some(url) || TextDigest::in_address(url.as_str()) == Some(*digest)
 }
 
 #[cfg(test)]
@@ -312,6 +322,25 @@ mod tests {
         );
         assert_eq!(after(outside(&own), fetched.clone()), fetched);
         assert_eq!(after(outside(&own), Text::None), Text::Outside(url(&own)));
+    }
+
+    #[test]
+    fn addresses_of_texts_only_have_a_digest() {
+        let digest = TextDigest::of("# A");
+        for address in [
+            format!("https://a.example/v2/texts/{digest}.md"),
+            format!("http://a.example/b/v2/texts/x/v2/texts/{digest}.md"),
+        ] {
+            assert_eq!(TextDigest::in_address(&address), Some(digest), "{address}");
+        }
+        for address in [
+            format!("https://a.example/texts/{digest}.md"),
+            format!("https://a.example/v2/texts/{digest}.md?a"),
+            format!("https://a.example/v2/texts/{digest}"),
+            "https://a.example/v2/texts/a.md".to_owned(),
+        ] {
+            assert_eq!(TextDigest::in_address(&address), None, "{address}");
+        }
     }
 
     #[test]

@@ -197,6 +197,15 @@ impl<'s> Page<'s> {
         )
     }
 
+    /// Returns the hash of the hashes that `of_product` returns for its products, in order: like [`hash`](Self::hash), for a page
+    /// that shows some of them with other bytes.
+    #[must_use]
+    pub fn hash_of(&self, of_product: impl FnMut(ProductView<'s>) -> ContentHash) -> ContentHash {
+        let hashes = self.products().map(of_product);
+        let bytes: Vec<_> = hashes.map(|hash| *hash.as_bytes()).collect();
+        ContentHash::of(bytes.as_flattened())
+    }
+
     /// Returns the number of [`runs`](Self::runs).
     #[must_use]
     pub fn run_count(&self) -> usize {

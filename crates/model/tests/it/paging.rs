@@ -71,6 +71,7 @@ proptest! {
         let hashes: Vec<u8> = page.products().flat_map(|product| *product.hash().as_bytes()).collect();
         let hash = page.hash();
         prop_assert_eq!(&hash.as_bytes()[..], &Sha256::digest(&hashes)[..16]);
+        prop_assert_eq!(page.hash_of(|product| product.hash()), hash);
     }
 
     #[test]

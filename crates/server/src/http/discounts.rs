@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use vitrine_model::content_hash::ContentHash;
 use vitrine_model::money::{Discount, DiscountText};
 use vitrine_model::snapshot::ProductView;
 
@@ -44,11 +45,6 @@ pub(crate) struct ShownDiscount {
 }
 
 impl ShownDiscount {
-    /// Returns the discount.
-    pub(crate) fn discount(&self) -> Discount {
-        self.discount
-    }
-
     /// Returns its text.
     pub(crate) fn text(&self) -> DiscountText {
         self.discount.text()
@@ -58,12 +54,23 @@ impl ShownDiscount {
     pub(crate) fn range(&self) -> Range<usize> {
         self.range.clone()
     }
+
+    /// Returns the bytes of a product, or of its beginning, before and behind the rendered text.
+    fn around<'b>(&self, bytes: &'b [u8]) -> [&'b [u8]; 2] {
+        let Range { start, end } = self.range;
+        [bytes.get(..start), bytes.get(end..)].map(Option::unwrap_or_default)
+    }
 }
 
 /// Returns the bytes of a product, or of its beginning, with another discount in place.
 pub(crate) fn spliced(bytes: &[u8], discount: &ShownDiscount) -> Vec<u8> {
-    let range = discount.range();
-    let head = bytes.get(..range.start).unwrap_or_default();
-    let tail = bytes.get(range.end..).unwrap_or_default();
+    let [head, tail] = discount.around(bytes);
     [head, discount.text().as_str().as_bytes(), tail].concat()
+}
+
+/// Returns the hash of these bytes, without making them. A tag made of the rendered discount would tell it to a key that
+/// isn't shown it.
+pub(crate) fn spliced_hash(bytes: &[u8], discount: &ShownDiscount) -> ContentHash {
+    let [head, tail] = discount.around(bytes);
+    ContentHash::of_parts([head, discount.text().as_str().as_bytes(), tail])
 }

@@ -30,8 +30,8 @@ pub(crate) struct PartsBuilder {
     slices: Vec<PlacedSlice>,
     length: usize,
     products: u32,
-    /// Position and discount of each product that is shown with another discount than the rendered one, eight bytes each.
-    replaced: Vec<u8>,
+    /// Products that are shown with another discount than the rendered one: the position of each, and the discount.
+    replaced: Vec<(u32, ShownDiscount)>,
 }
 
 impl PartsBuilder {
@@ -73,9 +73,7 @@ impl PartsBuilder {
                 rest_start = product_start + end;
                 self.slice(before);
                 self.text(discount.text().as_str().as_bytes());
-                self.replaced.extend(self.products.to_le_bytes());
-                let millionths = discount.discount().millionths();
-                self.replaced.extend(millionths.to_le_bytes());
+                self.replaced.push((self.products, discount));
             }
             self.count(1);
             // A comma follows.
@@ -97,9 +95,8 @@ impl PartsBuilder {
         self.products += u32::try_from(products).unwrap_or_default();
     }
 
-    /// Returns positions and discounts of the products that are shown with another discount than the rendered one; empty
-    /// if none is. With the products they determine the bytes.
-    pub(crate) fn replaced(&self) -> &[u8] {
+    /// Returns the products that are shown with another discount than the rendered one: positions, ascending, and discounts.
+    pub(crate) fn replaced(&self) -> &[(u32, ShownDiscount)] {
         &self.replaced
     }
 

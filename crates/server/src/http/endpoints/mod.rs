@@ -21,7 +21,7 @@ use vitrine_wire::error::ErrorType;
 use self::html::HtmlRenderer;
 use self::precomputed::{OpenapiDocuments, Precomputed};
 use self::site::{Pages, Site};
-use super::discounts::spliced;
+use super::discounts::{spliced, spliced_hash};
 use super::error::ApiError;
 use super::request::parameters;
 use super::response::entity_tag::EntityTag;
@@ -104,14 +104,12 @@ impl Endpoints {
             let (addresses, html) = (&self.addresses, &self.html);
             return texts::in_product(snapshot, addresses, html, product, discount, content, form);
         }
-        let (hash, bytes) = (product.hash(), product.bytes());
         let Some(discount) = discount else {
-            let tag = EntityTag::from_hash(hash);
+            let tag = EntityTag::from_hash(product.hash());
             return Ok(Resource::ready(tag, product.shared_bytes()));
         };
-        let millionths = discount.discount().millionths().to_le_bytes();
-        let determinants = [&hash.as_bytes()[..], b"discount", &millionths];
-        let tag = EntityTag::of_parts(determinants.into_iter());
+        let bytes = product.bytes();
+        let tag = EntityTag::from_hash(spliced_hash(bytes, &discount));
         let length = bytes.len() - discount.range().len() + discount.text().as_str().len();
         let make = move || Ok(spliced(bytes, &discount));
         Ok(Resource::made(tag, length, make))

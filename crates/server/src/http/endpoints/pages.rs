@@ -7,12 +7,14 @@ use http::HeaderValue;
 use quick_cache::sync::Cache;
 use quick_cache::{Equivalent, Weighter};
 use vitrine_model::changes::StateId;
+use vitrine_model::content_hash::ContentHash;
 use vitrine_model::query::ListQuery;
 use vitrine_model::snapshot::{Page, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
 use crate::http::body::budget::Payer;
 use crate::http::body::{Body, PartsBuilder};
+use crate::http::discounts::{ShownDiscount, spliced_hash};
 use crate::http::error::ApiError;
 use crate::http::request::parameters;
 use crate::http::request::query::encoded;
@@ -122,10 +124,10 @@ pub(crate) fn find<'s>(
     })?;
     let page = visible.page(snapshot, &list);
     let parts = parts(&page, &list, snapshot, &visible);
-    // The products, the limit and the discounts that replace rendered ones determine every byte of the page. All but the
-    // last have a fixed length.
-    let (hash, limit) = (page.hash(), list.limit.get().to_le_bytes());
-    let determinants = [&hash.as_bytes()[..], &limit, parts.replaced()];
+    // The products as they are shown and the limit determine every byte of the page. Both have a fixed length.
+    let limit = list.limit.get().to_le_bytes();
+    let hash = shown_hash(&page, parts.replaced());
+    let determinants = [&hash.as_bytes()[..], &limit];
     let is_cached =
         parts.slice_count() > MAX_SLICES_NOT_CACHED && page.len() >= MIN_PRODUCTS_CACHED;
     let tag = EntityTag::of_parts(determinants.into_iter());
@@ -152,6 +154,22 @@ pub(crate) fn find<'s>(
         CachePolicy::Always => CachePolicy::OnSecondHit,
         policy => policy,
     }))
+}
+
+/// Returns the hash of a page's products as they are shown, `replaced` with other discounts: the same for the same bytes,
+/// rendered or replaced.
+fn shown_hash(page: &Page<'_>, replaced: &[(u32, ShownDiscount)]) -> ContentHash {
+    if replaced.is_empty() {
+        return page.hash();
+    }
+    let (mut positions, mut replaced) = (0.., replaced.iter().peekable());
+    page.hash_of(|product| {
+        let position = positions.next();
+        match replaced.next_if(|(at, _)| Some(*at) == position) {
+            Some((_, discount)) => spliced_hash(product.bytes(), discount),
+            None => product.hash(),
+        }
+    })
 }
 
 /// Returns the end of a page, behind its products.
