@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
-use vitrine_store::audit::{AuditAction, AuditContext, PublishedChange};
+use vitrine_store::audit::{AuditContext, PublishedChange};
 use vitrine_store::record::{Moment, PublishedCounts, RevisionNote};
 
 use super::{publish, restore};
@@ -93,28 +93,22 @@ pub enum RolledBack {
 pub fn roll_back(
     store: &dyn Store,
     number: u64,
-    (by, note): (&str, Option<&str>),
+    context: &AuditContext,
 ) -> anyhow::Result<RolledBack> {
     let mut publication = publish(store)?;
     if !restore(store, &mut *publication, number)? {
         return Ok(RolledBack::Missing);
     }
-    let context = AuditContext {
-        by: by.to_owned(),
-        note: note.map(str::to_owned),
-        action: AuditAction::RollBack,
-        confirmation: None,
-    };
     let live = store.revisions(1)?.pop();
     let change = PublishedChange::Revision {
         before: live.map(|live| live.revision.number),
         after: number,
     };
-    publication.log(&context, change)?;
-    let described = format!("rollback to revision {number}");
+    publication.log(context, change)?;
+    let described = || format!("rollback to revision {number}");
     let note = RevisionNote {
-        by: by.to_owned(),
-        note: Some(note.map_or(described, str::to_owned)),
+        by: context.by.clone(),
+        note: Some(context.note.clone().unwrap_or_else(described)),
         source_digest: None,
     };
     Ok(match publication.commit(Timestamp::now(), &note)? {

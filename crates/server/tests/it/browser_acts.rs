@@ -44,10 +44,12 @@ pub fn perform(console: &Console, session: &Session, path: &str, fields: &[(&str
     }
     let once = hidden(&shown, "once").expect("a name of the confirmation");
     let mut confirmed = [fields, &[("confirm", "yes"), ("once", &once)]].concat();
-    // The version of an assortment that was looked at.
-    let base = hidden(&shown, "base").unwrap_or_default();
-    if !fields.iter().any(|(name, _)| *name == "base") {
-        confirmed.push(("base", &base));
+    // The version of an assortment that was looked at, and the plan.
+    let added = ["base", "plan"].map(|name| (name, hidden(&shown, name).unwrap_or_default()));
+    for (name, value) in &added {
+        if !fields.iter().any(|(own, _)| own == name) {
+            confirmed.push((name, value));
+        }
     }
     let done = console.post_form(path, session, &confirmed);
     // The page is loaded again.
@@ -330,7 +332,7 @@ fn plan_that_no_longer_holds_is_shown_again() {
     let confirmed = [("confirm", "yes"), ("once", &once), ("plan", &plan)];
     let confirmed = [&fields[..], &confirmed].concat();
     let again = text(&console.post_form("/acts/hide", &editor, &confirmed).body);
-    assert!(again.contains("The catalog changed"), "{again}");
+    assert!(again.contains("has changed since it was shown"), "{again}");
     assert!(again.contains("A-2"), "{again}");
     assert_eq!(
         console.store.ok(&["overrides", "list", "--json"]).trim(),

@@ -6,6 +6,7 @@ use vitrine_ingest::overrides::change::{self, Request};
 use vitrine_ingest::overrides::disabling::disabling;
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, crossed_amounts};
 use vitrine_model::product::State;
+use vitrine_store::audit::AuditAction;
 
 use super::form::Form;
 use super::override_change::told;
@@ -304,9 +305,8 @@ fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &
         true => Intent::Apply,
         false => Intent::DryRun,
     };
-    let note = context.note();
-    let by = (context.viewer.name.as_str(), note.as_deref());
-    match change::end(context.store, numbers, by, intent) {
+    let audit = context.audit(AuditAction::EndOverride);
+    match change::end(context.store, numbers, &audit, intent) {
         Ok(changed) if intent == Intent::Apply => page.done(Told {
             next: again::undo(&changed.ended, context.now),
             ..told(&changed, intent)

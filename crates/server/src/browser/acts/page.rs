@@ -5,7 +5,7 @@ use http::StatusCode;
 use sha2::{Digest as _, Sha256};
 use vitrine_model::hexadecimal::Hexadecimal;
 
-use super::failure::{failure, is_repetition};
+use super::failure::failure;
 use super::{Act, Context, Outcome};
 use crate::browser::answer::{self, ASSETS, Problem, Shown};
 use crate::browser::sign_in::Viewer;
@@ -211,8 +211,6 @@ pub(super) struct ActPage {
     fields: Vec<Field>,
     step: Step,
     fault: Option<(StatusCode, String)>,
-    /// True if the confirmation was sent before.
-    is_repeated: bool,
 }
 
 #[derive(Template)]
@@ -265,7 +263,6 @@ impl ActPage {
             fields,
             step: Step::Fill,
             fault: None,
-            is_repeated: false,
         }
     }
 
@@ -305,7 +302,6 @@ impl ActPage {
     pub(super) fn failed(self, error: &anyhow::Error, command: &str) -> Self {
         Self {
             fault: Some(failure(error, command)),
-            is_repeated: is_repetition(error),
             ..self
         }
     }
@@ -336,11 +332,6 @@ impl ActPage {
     /// Returns true if the act was done.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.step, Step::Done(_))
-    }
-
-    /// Returns true if the store has done the act for this confirmation before.
-    pub(super) fn is_repeated(&self) -> bool {
-        self.is_repeated
     }
 
     /// Returns the page with a warning above all others.

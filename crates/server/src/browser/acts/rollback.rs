@@ -2,6 +2,7 @@
 
 use vitrine_ingest::overrides::rollback::{self, Group, RollbackPlan, RolledBack};
 use vitrine_model::code::ProductCode;
+use vitrine_store::audit::AuditAction;
 
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
@@ -51,9 +52,8 @@ pub(super) fn run(context: &Context<'_>) -> Outcome {
         .revisions(1)
         .ok()
         .and_then(|mut all| all.pop());
-    let note = context.note();
-    let by = (context.viewer.name.as_str(), note.as_deref());
-    match rollback::roll_back(context.store, number, by) {
+    let audit = context.audit(AuditAction::RollBack);
+    match rollback::roll_back(context.store, number, &audit) {
         Ok(RolledBack::Missing) => page.with_fault(missing()),
         Ok(RolledBack::Unchanged) => page.done(Told {
             lines: vec!["This catalog is live already; nothing was changed.".to_owned()],
