@@ -107,6 +107,7 @@ struct Context<'c> {
     form: Form,
     /// Confirmation of what the page showed.
     confirmation: Option<&'c Confirmation>,
+    /// Time by the clock of this server, for keys. Overrides go by that of the store.
     now: Timestamp,
 }
 

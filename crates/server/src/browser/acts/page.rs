@@ -48,6 +48,8 @@ pub(super) struct Field {
     kind: FieldKind,
     place: FieldPlace,
     value: String,
+    /// Value that is confirmed instead: a time for a span.
+    resolved: Option<String>,
 }
 
 impl Field {
@@ -68,6 +70,7 @@ impl Field {
             kind,
             place: FieldPlace::Row,
             value,
+            resolved: None,
         }
     }
 
@@ -86,6 +89,7 @@ impl Field {
             kind: FieldKind::Hidden,
             place: FieldPlace::Row,
             value,
+            resolved: None,
         }
     }
 
@@ -122,6 +126,11 @@ impl Field {
             place: FieldPlace::Filters,
             ..self
         }
+    }
+
+    /// Returns the value that is confirmed.
+    fn confirmed(&self) -> &str {
+        self.resolved.as_ref().unwrap_or(&self.value)
     }
 
     fn is_half(&self) -> bool {
@@ -272,6 +281,14 @@ impl ActPage {
             fault: Some((StatusCode::BAD_REQUEST, fault)),
             ..self
         }
+    }
+
+    /// Returns the page that confirms a field with this value, so that it stays as it was shown.
+    pub(super) fn with_resolved(mut self, name: &str, value: String) -> Self {
+        if let Some(field) = self.fields.iter_mut().find(|field| field.name == name) {
+            field.resolved = Some(value);
+        }
+        self
     }
 
     /// Returns the page that asks for a confirmation.
