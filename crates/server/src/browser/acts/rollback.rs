@@ -20,7 +20,7 @@ fn page(context: &Context<'_>) -> ActPage {
     );
     ActPage::new(
         "Roll back the catalog",
-        "Makes an old revision live again, as a new one; nothing is rewritten, and overrides stay.",
+        "Makes an old revision live again, as a new one; nothing is rewritten. The overrides of now stay on top of what loads had brought by then.",
         vec![
             Field::new(context, FieldKind::Line, "revision", words),
             Field::note(context),
@@ -100,7 +100,7 @@ fn planned(number: u64, plan: &RollbackPlan) -> Told {
     }
     if told.lines.is_empty() {
         told.lines.push(format!(
-            "The products of revision {number} are those that are live."
+            "Clients would see no change: with the overrides of now, the products of revision {number} are those that are live."
         ));
     }
     told.plan = Some(plan_digest(&format!("{number} {plan:?}")));
