@@ -3,8 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
+use serde_json::json;
 use vitrine_store::{IfMissing, open};
 
+use crate::assortments::set;
 use crate::browser_acts::{audit, catalog, console};
 use crate::harness::console::{Console, Session, hidden};
 use crate::harness::{Reply, gift_card, text};
@@ -48,6 +50,7 @@ fn confirmation_sent_to_two_servers_is_done_once() {
     let owner = console.sign_in("owner");
     let mut other = console.store.serve_with(&["--admin-listen", "127.0.0.1:0"]);
     let key = console.store.key("reader", &[]);
+    set(&console.store, "few", &json!({"allow": []}));
     let prefix = key.split('.').next().expect("a prefix");
     for (path, fields) in [
         ("/acts/create-key", &[("label", "partner")][..]),
@@ -67,6 +70,11 @@ fn confirmation_sent_to_two_servers_is_done_once() {
             &[("code", "A-1"), ("value", "discount_multiplier=0.01")],
         ),
         ("/acts/roll-back", &[("revision", "1")]),
+        ("/acts/remove-assortment", &[("assortment", "few")]),
+        (
+            "/acts/roll-back-assortment",
+            &[("assortment", "few"), ("version", "1")],
+        ),
         (
             "/acts/set-operator",
             &[("name", "viewer"), ("role", "editor")],
