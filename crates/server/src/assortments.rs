@@ -168,6 +168,7 @@ pub(crate) fn new_version(
         codes: u32::try_from(rules.code_count()).unwrap_or(u32::MAX),
         by: Some(by),
         note,
+        confirmation: None,
     }
 }
 
@@ -179,6 +180,7 @@ pub(crate) fn removal(name: &str, by: String, note: Option<String>) -> NewAssort
         codes: 0,
         by: Some(by),
         note,
+        confirmation: None,
     }
 }
 

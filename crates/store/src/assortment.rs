@@ -11,7 +11,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use vitrine_model::key::KeyRecord;
 
-use crate::audit::{AuditAction, AuditContext};
+use crate::audit::{AuditAction, AuditContext, Confirmation};
 use crate::record::StoreState;
 use crate::values::{RowHash, from_millis, random_id};
 use crate::{StoreError, sqlite};
@@ -60,6 +60,8 @@ pub struct NewAssortment {
     pub by: Option<String>,
     /// Reason of the change.
     pub note: Option<String>,
+    /// Confirmation by an operator in the console.
+    pub confirmation: Option<Confirmation>,
 }
 
 impl NewAssortment {
@@ -72,8 +74,7 @@ impl NewAssortment {
                 Some(_) => AuditAction::SetAssortment,
                 None => AuditAction::RemoveAssortment,
             },
-            // It names the version that it replaces, so that it can't be done twice.
-            confirmation: None,
+            confirmation: self.confirmation.clone(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Operators of the console and their sessions, and the part of the store's trait that is about them.
+//! Operators of the console, their sessions and confirmations, and the part of the store's trait that is about them.
 //!
 //! A session is valid while its operator has the stamp that it was begun with: each change of an operator replaces the stamp,
 //! which ends all its sessions everywhere. Only a hash of a session's token is stored.
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use vitrine_model::Invalid;
 
 use crate::StoreError;
-use crate::audit::AuditContext;
+use crate::audit::{AuditContext, Confirmation};
 pub(crate) use row::OperatorRow;
 
 /// Maximum number of sessions of an operator; a new one ends the oldest.
@@ -194,7 +194,7 @@ pub struct Session {
     pub used_at: Timestamp,
 }
 
-/// The part of [`Store`](crate::Store) that is about operators and their sessions.
+/// The part of [`Store`](crate::Store) that is about operators, their sessions and confirmations.
 ///
 /// Changes of operators write to the audit log, and end their sessions. What servers write of sessions waits a moment for other
 /// writers at most, on a connection of its own.
@@ -283,6 +283,13 @@ pub trait OperatorStore: Send + Sync {
         })?;
         Ok(was_there)
     }
+
+    /// Returns true if the audit log has this confirmation: what was confirmed is done.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn is_confirmed(&self, confirmation: &Confirmation) -> Result<bool, StoreError>;
 
     /// Returns the session of a token; `None` if there is none, or it was ended.
     ///

@@ -216,7 +216,7 @@ fn to_millisecond(time: Timestamp) -> Timestamp {
     Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
 }
 
-/// Ends overrides, or plans that. The guard isn't asked: it was when the base was loaded.
+/// Ends overrides, with entries in the audit log, or plans that. The guard isn't asked: it was when the base was loaded.
 ///
 /// Instants that are due come first, unless the definition of one of these overrides can't be read: that might keep them from
 /// being applied. All products are then made anew.
@@ -228,7 +228,7 @@ fn to_millisecond(time: Timestamp) -> Timestamp {
 pub fn end(
     store: &dyn Store,
     numbers: &[u64],
-    by: (&str, Option<&str>),
+    context: &AuditContext,
     intent: Intent,
 ) -> anyhow::Result<Changed> {
     let is_named = |one: &StoredOverride| numbers.contains(&one.number);
@@ -282,7 +282,7 @@ pub fn end(
         .collect();
     changed.ended_unreadable = ended_unreadable;
     if writes {
-        changed.revision = commit_ends(publication, &mut changed, now, by)?;
+        changed.revision = commit_ends(publication, &mut changed, now, context.clone())?;
     }
     Ok(changed)
 }
@@ -307,18 +307,12 @@ fn commit_ends(
     mut publication: Box<dyn StorePublication + '_>,
     changed: &mut Changed,
     now: Timestamp,
-    (by, note): (&str, Option<&str>),
+    mut context: AuditContext,
 ) -> anyhow::Result<Option<Revision>> {
     let end = OverrideEnd {
         at: now,
-        by: Some(by.to_owned()),
-        note: note.map(str::to_owned),
-    };
-    let context = AuditContext {
-        by: by.to_owned(),
-        note: note.map(str::to_owned),
-        action: AuditAction::EndOverride,
-        confirmation: None,
+        by: Some(context.by.clone()),
+        note: context.note.clone(),
     };
     let readable = changed.ended.iter_mut().map(|one| &mut one.stored);
     let unreadable = (changed.ended_unreadable.iter_mut()).map(|one| &mut one.stored);
@@ -331,12 +325,14 @@ fn commit_ends(
             after: OverrideStatus::Ended,
         };
         publication.log(&context, logged)?;
+        // Only the first entry has it.
+        context.confirmation = None;
         one.made.status = OverrideStatus::Ended;
         one.ended = Some(end.clone());
-        texts.push(described(one, "ends", note));
+        texts.push(described(one, "ends", end.note.as_deref()));
     }
     let note = RevisionNote {
-        by: by.to_owned(),
+        by: context.by,
         note: Some(texts.join("; ")),
         source_digest: None,
     };

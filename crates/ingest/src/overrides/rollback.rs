@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 use vitrine_store::Store;
-use vitrine_store::audit::{AuditAction, AuditContext, PublishedChange};
-use vitrine_store::record::{Moment, PublishedCounts, RevisionNote};
+use vitrine_store::audit::{AuditContext, PublishedChange};
+use vitrine_store::record::{Moment, PublishedCounts, RevisionNote, StoredProduct};
 
-use super::{publish, restore};
+use super::effect::{effect, seen};
+use super::{Override, publish, restore};
 
 /// Number of codes of each kind that a plan names.
 const NAMED: usize = 20;
@@ -33,14 +34,14 @@ impl Group {
     }
 }
 
-/// Difference between the live catalog and an old revision, as clients saw it then: overrides of now lie over it after a rollback.
+/// Changes that clients would see after a rollback: it restores what loads had brought, under the overrides of now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RollbackPlan {
-    /// Products that only the old revision has.
+    /// Products that clients would see again.
     pub created: Group,
     /// Products that differ.
     pub changed: Group,
-    /// Products that only the live revision has.
+    /// Products that clients wouldn't see any more.
     pub retired: Group,
 }
 
@@ -48,22 +49,30 @@ pub struct RollbackPlan {
 ///
 /// # Errors
 ///
-/// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`](vitrine_store::StoreError::Pruned)).
+/// If the store can't be read, an active override can't be read, or the revision was pruned
+/// ([`StoreError::Pruned`](vitrine_store::StoreError::Pruned)).
 pub fn plan(store: &dyn Store, number: u64) -> anyhow::Result<Option<RollbackPlan>> {
-    // Documents only by their hash: a catalog may be large.
+    let active = Override::read_active(store.overrides()?)?;
+    // Products only by their hash: a catalog may be large. The document may lack digits of the discount.
     let hashes = RandomState::new();
+    let hash = |product: &StoredProduct| {
+        hashes.hash_one((&product.document, &product.discount_multiplier))
+    };
     let mut live: HashMap<ProductCode, u64> = HashMap::new();
     store.read_products(Moment::Live, &mut |product| {
-        live.insert(product.code, hashes.hash_one(product.document));
+        live.insert(product.code.clone(), hash(&product));
         Ok(())
     })?;
     let mut plan = RollbackPlan::default();
-    let found = store.read_products(Moment::Revision(number), &mut |product| {
-        match live.remove(&product.code) {
-            None => plan.created.add(product.code),
-            Some(hash) if hash != hashes.hash_one(product.document) => {
-                plan.changed.add(product.code);
-            }
+    let found = store.read_base(Moment::Revision(number), &mut |base| {
+        let effect = effect(&base, &active)?;
+        // One that is hidden is retired if it is live.
+        let Some(seen) = seen(&base, effect.as_ref()) else {
+            return Ok(());
+        };
+        match live.remove(&seen.code) {
+            None => plan.created.add(base.code),
+            Some(before) if before != hash(seen) => plan.changed.add(base.code),
             Some(_) => {}
         }
         Ok(())
@@ -93,28 +102,22 @@ pub enum RolledBack {
 pub fn roll_back(
     store: &dyn Store,
     number: u64,
-    (by, note): (&str, Option<&str>),
+    context: &AuditContext,
 ) -> anyhow::Result<RolledBack> {
     let mut publication = publish(store)?;
     if !restore(store, &mut *publication, number)? {
         return Ok(RolledBack::Missing);
     }
-    let context = AuditContext {
-        by: by.to_owned(),
-        note: note.map(str::to_owned),
-        action: AuditAction::RollBack,
-        confirmation: None,
-    };
     let live = store.revisions(1)?.pop();
     let change = PublishedChange::Revision {
         before: live.map(|live| live.revision.number),
         after: number,
     };
-    publication.log(&context, change)?;
-    let described = format!("rollback to revision {number}");
+    publication.log(context, change)?;
+    let described = || format!("rollback to revision {number}");
     let note = RevisionNote {
-        by: by.to_owned(),
-        note: Some(note.map_or(described, str::to_owned)),
+        by: context.by.clone(),
+        note: Some(context.note.clone().unwrap_or_else(described)),
         source_digest: None,
     };
     Ok(match publication.commit(Timestamp::now(), &note)? {

@@ -5,6 +5,7 @@ use clap::Args;
 use serde_json::Value;
 use vitrine_ingest::overrides::rollback::{self, RolledBack};
 use vitrine_store::IfMissing;
+use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::record::{Availability, PublishedRevision};
 
 use super::confirm::ConfirmArgs;
@@ -42,8 +43,13 @@ impl Rollback {
             "this replaces the live catalog with revision {}; `vitrine diff {0}` shows the differences",
             self.revision
         ))?;
-        let by = operator();
-        let done = rollback::roll_back(&*store, self.revision, (&by, self.note.as_deref()))?;
+        let context = AuditContext {
+            by: operator(),
+            note: self.note.clone(),
+            action: AuditAction::RollBack,
+            confirmation: None,
+        };
+        let done = rollback::roll_back(&*store, self.revision, &context)?;
         match (done, self.output.json) {
             (RolledBack::Missing, _) => bail!("there is no revision {}", self.revision),
             (RolledBack::Published(revision, counts, note), true) => {

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::database::{Database, is_there};
 use crate::faketime;
-use crate::harness::{Server, Store, gift_card, wait_for};
+use crate::harness::console::{Console, hidden};
+use crate::harness::{Server, Store, gift_card, text, wait_for};
 use crate::random::Random;
 
 /// Clocks of those who apply instants.
@@ -203,4 +204,53 @@ fn spans_are_counted_from_the_clock_of_the_database() {
         let expected = SignedDuration::from_mins(90)..SignedDuration::from_hours(2);
         assert!(expected.contains(&span), "{span}: {one}");
     }
+}
+
+#[test]
+fn console_counts_spans_by_the_clock_of_the_store() {
+    if !is_there() {
+        return;
+    }
+    let Some(library) = faketime::library("a console with a wrong clock") else {
+        return;
+    };
+    let database = Database::new();
+    let store = Store::at(database.url());
+    let products: Vec<Value> = (0..PRODUCTS)
+        .map(|number| gift_card(&format!("P{number:02}")))
+        .collect();
+    store.load_products(&products);
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let mut command = store.command(&[&serve[..], &["--admin-listen", "127.0.0.1:0"]].concat());
+    faketime::preload(&mut command, &library);
+    command.env("FAKETIME", "+1h");
+    let server = Server::start(command);
+    let console = Console { store, server };
+    console.add("editor", "editor");
+    let editor = console.sign_in("editor");
+    // For the server, this time is over.
+    let fields = [("code", "P00"), ("from", "10m"), ("until", "30m")];
+    let plan = text(&console.post_form("/acts/disable", &editor, &fields).body);
+    let minutes = ["from", "until"].map(|name| {
+        let time = hidden(&plan, name).expect("a time");
+        let time: Timestamp = time.parse().expect("a time");
+        time.duration_since(Timestamp::now()).as_secs() / 60
+    });
+    assert_eq!(minutes, [9, 29], "{plan}");
+    let added = ["code", "confirm", "from", "once", "plan", "until"];
+    let confirmed = added.map(|name| (name, hidden(&plan, name).expect("a field")));
+    let confirmed = confirmed.each_ref();
+    let confirmed = confirmed.map(|(name, value)| (*name, value.as_str()));
+    let done = text(&console.post_form("/acts/disable", &editor, &confirmed).body);
+    assert!(done.contains("Undo: end the override"), "{done}");
+    // It can be ended, and made again.
+    let fields = [("number", "1"), ("confirm", "yes")];
+    let ended = text(
+        &console
+            .post_form("/acts/end-override", &editor, &fields)
+            .body,
+    );
+    assert!(ended.contains("Undo: make the override again"), "{ended}");
+    let again = console.post_form("/acts/make-override-again", &editor, &fields);
+    assert_eq!(again.status, 200, "{}", text(&again.body));
 }

@@ -1,8 +1,10 @@
 //! Forms of acts in the console: what fits into them, how they are changed, and where their faults stand; and the page of all acts.
 
+use jiff::Timestamp;
+
 use crate::browser_acts::{catalog, console};
 use crate::harness::console::{Console, hidden};
-use crate::harness::{Store, text};
+use crate::harness::{Store, text, wait_for};
 
 /// Maximum length of what is filled in, as docs/operations/browser.md says.
 const MAX_BYTES: usize = 256 << 10;
@@ -24,7 +26,8 @@ fn longest_form_can_be_confirmed_and_changed() {
     let editor = console.sign_in("editor");
     let (codes, note) = codes_and_note(MAX_BYTES);
     let fields = [("code", codes.as_str()), ("note", note.as_str())];
-    let plan = console.post_form("/acts/disable", &editor, &fields);
+    let timed = [&fields[..], &[("until", "2h")]].concat();
+    let plan = console.post_form("/acts/disable", &editor, &timed);
     let shown = text(&plan.body);
     assert_eq!(plan.status, 200, "{}", &shown[..200]);
     // The page posts what it was given, whichever of its buttons is pressed.
@@ -37,9 +40,10 @@ fn longest_form_can_be_confirmed_and_changed() {
     assert_eq!(form.status, 200);
     assert!(form_shown.contains("CODE-00000?") && form_shown.contains("</textarea>"));
     assert!(form_shown.contains("Show what it will do"));
-    let [once, plan] = ["once", "plan"].map(|name| hidden(&shown, name).expect("a field"));
-    let confirmed = [("confirm", "yes"), ("once", &*once), ("plan", &*plan)];
-    let confirmed = [&fields[..], &confirmed].concat();
+    let added = ["confirm", "once", "plan", "until"];
+    let added = added.map(|name| (name, hidden(&shown, name).expect("a field")));
+    let added = added.each_ref().map(|(name, value)| (*name, &**value));
+    let confirmed = [&fields[..], &added].concat();
     let done = console.post_form("/acts/disable", &editor, &confirmed);
     assert_eq!(done.status, 200);
     assert!(text(&done.body).contains("Undo: end the override"));
@@ -123,6 +127,50 @@ fn categories_with_commas_are_selected() {
     assert_eq!(done.status, 200, "{}", text(&done.body));
     for (code, state) in [("A-1", "TEMPORARILY_DISABLED"), ("B-1", "LIVE")] {
         assert_eq!(console.store.json(&["show", code])["state"], state);
+    }
+}
+
+#[test]
+fn spans_are_confirmed_as_the_times_that_were_shown() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let path = "/acts/disable";
+    for (from, until) in [("2h", "4h"), ("", "1s")] {
+        let fields = [("code", "A-1"), ("from", from), ("until", until)];
+        let shown = text(&console.post_form(path, &editor, &fields).body);
+        // The form that is changed has what was typed.
+        let typed = format!("name=\"until\" value=\"{until}\"");
+        assert_eq!(shown.matches(&typed).count(), 1, "{shown}");
+        let added = ["code", "confirm", "from", "once", "plan", "until"];
+        let added = added.map(|name| (name, hidden(&shown, name).unwrap_or_default()));
+        let confirmed = added.each_ref().map(|(name, value)| (*name, &**value));
+        let time = |name: &str| -> Timestamp {
+            let time = hidden(&shown, name).expect("a time");
+            time.parse().expect("a time")
+        };
+        let until = time("until");
+        let is_short = from.is_empty();
+        wait_for("the end of the short one", || {
+            (!is_short || Timestamp::now() > until).then_some(())
+        });
+        let done = console.post_form(path, &editor, &confirmed);
+        let page = text(&done.body);
+        let all = console.store.json(&["overrides", "history", "--json"]);
+        let all = all.as_array().expect("a list");
+        assert_eq!(all.len(), 1, "{page}");
+        if is_short {
+            assert_eq!(done.status, 400, "{page}");
+            assert!(page.contains("is over; the store’s clock says"), "{page}");
+            continue;
+        }
+        let stored = |name: &str| -> Timestamp {
+            let time = all[0][name].as_str().expect("a time");
+            time.parse().expect("a time")
+        };
+        for name in ["from", "until"] {
+            let shown = time(name).as_millisecond();
+            assert_eq!(stored(name).as_millisecond(), shown, "{name}: {page}");
+        }
     }
 }
 

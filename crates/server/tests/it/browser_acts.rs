@@ -37,18 +37,21 @@ pub fn perform(console: &Console, session: &Session, path: &str, fields: &[(&str
     let shown = text(&plan.body);
     assert_eq!(plan.status, 200, "{path}: {shown}");
     assert!(shown.contains("What it will do"), "{path}: {shown}");
-    // The plan has all fields of the form.
-    for (name, value) in fields {
-        let kept = hidden(&shown, name).unwrap_or_default();
-        assert_eq!(kept, escaped(value), "{path}: {name}");
+    let kept = |name: &str| hidden(&shown, name).unwrap_or_default();
+    // The plan has all fields of the form, times as they were counted.
+    let is_time = |name: &str| ["from", "until"].contains(&name);
+    for (name, value) in fields.iter().filter(|(name, _)| !is_time(name)) {
+        assert_eq!(kept(name), escaped(value), "{path}: {name}");
     }
-    let once = hidden(&shown, "once").expect("a name of the confirmation");
-    let mut confirmed = [fields, &[("confirm", "yes"), ("once", &once)]].concat();
-    // The version of an assortment that was looked at.
-    let base = hidden(&shown, "base").unwrap_or_default();
-    if !fields.iter().any(|(name, _)| *name == "base") {
-        confirmed.push(("base", &base));
-    }
+    let sent = |name: &str| fields.iter().any(|(own, _)| *own == name);
+    // The version of an assortment that was looked at, and the plan, too.
+    let added = ["base", "confirm", "from", "once", "plan", "until"];
+    let added = added.map(|name| (name, kept(name)));
+    let added = (added.iter()).filter(|(name, _)| is_time(name) || !sent(name));
+    let own = (fields.iter().copied()).filter(|(name, _)| !is_time(name));
+    let confirmed: Vec<(&str, &str)> = own
+        .chain(added.map(|(name, value)| (*name, value.as_str())))
+        .collect();
     let done = console.post_form(path, session, &confirmed);
     // The page is loaded again.
     let again = console.post_form(path, session, &confirmed);
@@ -330,7 +333,7 @@ fn plan_that_no_longer_holds_is_shown_again() {
     let confirmed = [("confirm", "yes"), ("once", &once), ("plan", &plan)];
     let confirmed = [&fields[..], &confirmed].concat();
     let again = text(&console.post_form("/acts/hide", &editor, &confirmed).body);
-    assert!(again.contains("The catalog changed"), "{again}");
+    assert!(again.contains("has changed since it was shown"), "{again}");
     assert!(again.contains("A-2"), "{again}");
     assert_eq!(
         console.store.ok(&["overrides", "list", "--json"]).trim(),

@@ -100,6 +100,38 @@ fn form_of_a_key_suggests_assortments_and_keeps_values() {
 }
 
 #[test]
+fn key_changed_since_its_plan_keeps_its_new_values() {
+    let partner = Partner::new();
+    let console = &partner.console;
+    let owner = console.sign_in("owner");
+    let key = console.store.key("open", &[]);
+    let prefix = key.split('.').next().expect("a prefix");
+    let fields = [("key", prefix), ("label", "renamed")];
+    let confirm = |plan: &str| {
+        let [once, plan] = ["once", "plan"].map(|name| hidden(plan, name).unwrap_or_default());
+        let confirmed = [("confirm", "yes"), ("once", &*once), ("plan", &*plan)];
+        send(console, &owner, PATH, &[&fields[..], &confirmed].concat()).1
+    };
+    let (_, plan) = send(console, &owner, PATH, &fields);
+    assert_holds(&plan, &["label open → renamed"]);
+    // Another owner is faster.
+    let set = ["keys", "set", prefix, "--assortment", "few"];
+    console.store.ok(&set);
+    let again = confirm(&plan);
+    let counts = "8 products gained, 0 lost, 0 with another discount: 10 products shown, 2 before.";
+    let changes = "label open → renamed, assortment few → none";
+    assert_holds(&again, &["has changed since it was shown", changes, counts]);
+    let keys = console.store.json(&["keys", "list", "--json"]);
+    let mut keys = keys.as_array().expect("a list").iter();
+    let stored = keys.find(|one| one["prefix"] == prefix).expect("the key");
+    assert_eq!(
+        (&stored["label"], &stored["assortment"]),
+        (&json!("open"), &json!("few"))
+    );
+    assert_holds(&confirm(&again), &["<h2>Done</h2>", changes]);
+}
+
+#[test]
 fn assortment_is_removed_only_without_keys_and_comes_back() {
     let console = console();
     let editor = console.sign_in("editor");

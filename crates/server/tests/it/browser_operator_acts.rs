@@ -144,3 +144,35 @@ fn operators_are_added_once() {
         "{shown}"
     );
 }
+
+#[test]
+fn operator_changed_since_the_plan_is_shown_again() {
+    let console = console();
+    let owner = console.sign_in("owner");
+    let set_role = |role: &str| {
+        let set = ["operators", "set", "viewer", "--role", role];
+        console.store.ok(&set);
+    };
+    for (act, fields, words) in [
+        (
+            SET,
+            &[("name", "viewer"), ("role", "editor")][..],
+            "viewer: owner → editor.",
+        ),
+        (REMOVE, &[("name", "viewer")], "viewer, owner, will be no"),
+    ] {
+        let plan = text(&console.post_form(act, &owner, fields).body);
+        let [once, plan] = ["once", "plan"].map(|name| hidden(&plan, name).unwrap_or_default());
+        // Another owner is faster.
+        set_role("owner");
+        let confirmed = [("confirm", "yes"), ("once", &*once), ("plan", &*plan)];
+        let confirmed = [fields, &confirmed].concat();
+        let again = text(&console.post_form(act, &owner, &confirmed).body);
+        for part in ["has changed since it was shown", words] {
+            assert!(again.contains(part), "{act}: {part}: {again}");
+        }
+        let viewer = listed(&console, "viewer").expect("it is there");
+        assert_eq!(viewer["role"], "owner");
+        set_role("viewer");
+    }
+}

@@ -95,6 +95,46 @@ fn catalog_is_rolled_back_with_its_plan() {
     assert_eq!(missing.status, 400);
 }
 
+#[test]
+fn rollback_plan_is_about_what_clients_will_see() {
+    let console = console();
+    let store = &console.store;
+    let owner = console.sign_in("owner");
+    let plan = |number: &str| {
+        let fields = [("revision", number)];
+        text(&console.post_form("/acts/roll-back", &owner, &fields).body)
+    };
+    let roll_back = |number: &str| {
+        let fields = [("revision", number)];
+        text(&perform(&console, &owner, "/acts/roll-back", &fields).body)
+    };
+    store.ok(&["disable", "A-1"]);
+    // The override stays, so that clients see nothing of the base of then.
+    let shown = plan("1");
+    assert!(shown.contains("Clients would see no change"), "{shown}");
+    let done = roll_back("1");
+    assert!(done.contains("nothing was changed"), "{done}");
+    // Then clients saw it disabled, as now; but loads had brought another state.
+    let mut products = catalog();
+    products[0]["state"] = "TEMPORARILY_DISABLED".into();
+    products[0]["is_orderable"] = false.into();
+    store.load_products(&products);
+    store.ok(&["overrides", "end", "1"]);
+    let shown = plan("2");
+    assert!(shown.contains("are changed: 1 (A-1)"), "{shown}");
+    let done = roll_back("2");
+    assert!(done.contains("1 changed"), "{done}");
+    assert_eq!(store.json(&["show", "A-1"])["state"], "LIVE");
+    // One that an override hides by now isn't there then, either.
+    let others: Vec<_> = catalog().into_iter().skip(1).collect();
+    store.ok(&["hide", "A-*", "--allow", "retire=30%"]);
+    store.load_products(&others);
+    let shown = plan("1");
+    assert!(shown.contains("Clients would see no change"), "{shown}");
+    let done = roll_back("1");
+    assert!(done.contains("is live, with the products"), "{done}");
+}
+
 /// Returns the grants that docs/operations/browser.md prints after some words, for a role.
 fn printed_grants(words: &str, role: &str) -> String {
     let document = include_str!("../../../../docs/operations/browser.md");

@@ -64,15 +64,23 @@ pub(super) fn write(
 
 /// Refuses a confirmation that the log has.
 fn ensure_new(session: &mut Session, context: &AuditContext) -> Result<(), StoreError> {
-    let Some(confirmation) = &context.confirmation else {
-        return Ok(());
-    };
+    match &context.confirmation {
+        Some(confirmation) if has_confirmation(session, confirmation)? => {
+            Err(StoreError::Confirmed)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns true if the log has a confirmation.
+pub(super) fn has_confirmation(
+    session: &mut Session,
+    confirmation: &Confirmation,
+) -> Result<bool, StoreError> {
     let sql = "select 1 from vitrine.audit_entry where confirmation = $1";
     let confirmation = confirmation.as_str().to_owned();
-    match session.row(WRITING, sql, &[confirmation.param()])? {
-        Some(_) => Err(StoreError::Confirmed),
-        None => Ok(()),
-    }
+    let found = session.row(READING, sql, &[confirmation.param()])?;
+    Ok(found.is_some())
 }
 
 fn insert(

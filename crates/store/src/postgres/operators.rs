@@ -7,7 +7,7 @@ use super::lock::{self, Lock};
 use super::session::{Session as Connection, Typed, get};
 use super::{BEGIN, PostgresStore, READ_TIMEOUT, audit};
 use crate::StoreError;
-use crate::audit::{AuditContext, operator_change};
+use crate::audit::{AuditContext, Confirmation, operator_change};
 use crate::fail_point::FailPoint;
 use crate::operators::{
     MAX_SESSIONS, NewSession, Operator, OperatorName, OperatorRow, OperatorStore, Session,
@@ -79,6 +79,10 @@ impl OperatorStore for PostgresStore {
             let change = operator_change(before.as_ref(), after.as_ref());
             audit::write(session, context, vec![change])
         })
+    }
+
+    fn is_confirmed(&self, confirmation: &Confirmation) -> Result<bool, StoreError> {
+        self.quick(|session| audit::has_confirmation(session, confirmation))
     }
 
     fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError> {

@@ -67,15 +67,22 @@ pub(super) fn write(
 
 /// Refuses a confirmation that the log has.
 fn ensure_new(transaction: &Connection, context: &AuditContext) -> Result<(), StoreError> {
-    let Some(confirmation) = &context.confirmation else {
-        return Ok(());
-    };
-    let sql = "select exists (select 1 from main.audit_entry where confirmation = ?)";
-    let found = transaction.query_row(sql, [confirmation.as_str()], |row| row.get(0));
-    match found.map_err(during(WRITING))? {
-        true => Err(StoreError::Confirmed),
-        false => Ok(()),
+    match &context.confirmation {
+        Some(confirmation) if has_confirmation(transaction, confirmation)? => {
+            Err(StoreError::Confirmed)
+        }
+        _ => Ok(()),
     }
+}
+
+/// Returns true if the log has a confirmation.
+pub(super) fn has_confirmation(
+    connection: &Connection,
+    confirmation: &Confirmation,
+) -> Result<bool, StoreError> {
+    let sql = "select exists (select 1 from main.audit_entry where confirmation = ?)";
+    let found = connection.query_row(sql, [confirmation.as_str()], |row| row.get(0));
+    found.map_err(during(READING))
 }
 
 fn insert(

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::{SqliteStore, audit, committed, during};
 use crate::StoreError;
-use crate::audit::{AuditContext, operator_change};
+use crate::audit::{AuditContext, Confirmation, operator_change};
 use crate::fail_point::FailPoint;
 use crate::operators::{
     MAX_SESSIONS, NewSession, Operator, OperatorName, OperatorRow, OperatorStore, Session,
@@ -102,6 +102,10 @@ impl OperatorStore for SqliteStore {
             committed(transaction.commit(), FailPoint::OperatorsCommitted, WRITING)
         };
         self.with_lock_holder(change())
+    }
+
+    fn is_confirmed(&self, confirmation: &Confirmation) -> Result<bool, StoreError> {
+        audit::has_confirmation(&self.quick()?.connection, confirmation)
     }
 
     fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError> {

@@ -42,6 +42,7 @@ pub fn new(name: &str, rules: Option<&str>) -> NewAssortment {
         codes: 3,
         by: Some("ops <ö>".to_owned()),
         note: rules.map(|rules| format!("because of {rules}")),
+        confirmation: None,
     }
 }
 

@@ -113,10 +113,13 @@ fn confirmation_is_done_once(store: &dyn Store) {
         let mut written = Some(records);
         store.change_keys(&context(name), &mut |_| written.take().unwrap())
     };
+    let is_confirmed = |name: &str| store.is_confirmed(&Confirmation::of(name)).unwrap();
     // An act may have several entries, or none.
     write("a", vec![record(1, 100), record(2, 100)]).unwrap();
     write("b", Vec::new()).unwrap();
+    assert_eq!(["a", "b", "c"].map(is_confirmed), [true, false, false]);
     write("b", vec![record(3, 100)]).unwrap();
+    assert_eq!(["a", "b", "c"].map(is_confirmed), [true, true, false]);
     let before = lines(store);
     assert_eq!(before.len(), 3);
     for name in ["a", "b"] {

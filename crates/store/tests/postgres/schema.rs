@@ -80,6 +80,7 @@ fn assortment() -> NewAssortment {
         codes: 0,
         by: None,
         note: None,
+        confirmation: None,
     }
 }
 

@@ -22,8 +22,12 @@ pub(super) const PATH: &str = "/acts/make-override-again";
 const COMMAND: &str = "vitrine disable`, `hide` or `set";
 
 /// Returns the way back from the end of overrides; none if their time is over.
-pub(super) fn undo(ended: &[Override], now: Timestamp) -> Option<NextForm> {
-    let lasts = |one: &&Override| one.stored.made.until.is_none_or(|until| until > now);
+pub(super) fn undo(ended: &[Override]) -> Option<NextForm> {
+    let lasts = |one: &&Override| {
+        let StoredOverride { made, ended, .. } = &one.stored;
+        let is_over = |until: Timestamp| ended.as_ref().is_some_and(|end| end.at >= until);
+        !made.until.is_some_and(is_over)
+    };
     let numbers: Vec<String> = (ended.iter().filter(lasts))
         .map(|one| one.number.to_string())
         .collect();
@@ -102,13 +106,13 @@ fn requests(
     numbers: &[u64],
     allowances: &[Allowance],
 ) -> anyhow::Result<Vec<Request>> {
-    let all = context.store.overrides()?;
+    let (all, now) = (context.store.overrides()?, context.store.now()?);
     let numbers: BTreeSet<u64> = numbers.iter().copied().collect();
     let request = |number: u64| {
         let found = all.iter().find(|one| one.number == number);
         let missing =
             || anyhow::anyhow!("there is no override {number}; the page of overrides lists all");
-        request(context, found.ok_or_else(missing)?, allowances)
+        request(context, found.ok_or_else(missing)?, allowances, now)
     };
     numbers.into_iter().map(request).collect()
 }
@@ -117,6 +121,7 @@ fn request(
     context: &Context<'_>,
     one: &StoredOverride,
     allowances: &[Allowance],
+    now: Timestamp,
 ) -> anyhow::Result<Request> {
     let number = one.number;
     anyhow::ensure!(one.ended.is_some(), "override {number} hasn't ended");
@@ -126,7 +131,7 @@ fn request(
         ..
     } = Override::parse(one.clone()).map_err(|one| one.error())?;
     let made = stored.made;
-    if let Some(until) = made.until.filter(|until| *until <= context.now) {
+    if let Some(until) = made.until.filter(|until| *until <= now) {
         anyhow::bail!(
             "the time of override {number} was over at {}",
             minute(&until)

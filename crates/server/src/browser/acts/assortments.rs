@@ -3,6 +3,7 @@
 use anyhow::{anyhow, bail};
 use vitrine_ingest::assortments::Fault;
 use vitrine_model::assortment::check_name;
+use vitrine_store::assortment::NewAssortment;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::{Store, StoreError};
 
@@ -193,7 +194,10 @@ fn removed(context: &Context<'_>) -> anyhow::Result<(ActPage, Told)> {
         );
         return Ok((page, told(vec![words])));
     }
-    let removal = removal(name, context.viewer.name.to_string(), context.note());
+    let removal = NewAssortment {
+        confirmation: context.confirmation.cloned(),
+        ..removal(name, context.viewer.name.to_string(), context.note())
+    };
     let removed = context.store.set_assortment(&removal, base.as_deref())?;
     let former = removed.number.saturating_sub(1);
     let told = Told {

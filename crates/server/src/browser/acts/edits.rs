@@ -10,7 +10,7 @@ use vitrine_model::assortment::Rules;
 use vitrine_model::money::Discount;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::StoreError;
-use vitrine_store::assortment::AssortmentVersion;
+use vitrine_store::assortment::{AssortmentVersion, NewAssortment};
 
 use super::page::{NextForm, Told};
 use super::{Context, assortments as acts};
@@ -89,7 +89,10 @@ impl Edit<'_> {
             return Ok(Judged::Planned { told, warnings });
         }
         let by = context.viewer.name.to_string();
-        let new = new_version(self.name, self.rules, by, self.note);
+        let new = NewAssortment {
+            confirmation: context.confirmation.cloned(),
+            ..new_version(self.name, self.rules, by, self.note)
+        };
         match store.set_assortment(&new, self.base) {
             Ok(set) => Ok(Judged::Done(done(told, &set, live.as_ref()))),
             Err(StoreError::AssortmentChanged { .. }) => {

@@ -10,11 +10,6 @@ fn cause(error: &anyhow::Error) -> Option<&StoreError> {
     error.chain().find_map(|cause| cause.downcast_ref())
 }
 
-/// Returns true if an act wasn't done since its confirmation was sent before.
-pub(super) fn is_repetition(error: &anyhow::Error) -> bool {
-    matches!(cause(error), Some(StoreError::Confirmed))
-}
-
 /// Returns what the operator is told of a failure. `command` does the same on a machine that may write to the store.
 pub(super) fn failure(error: &anyhow::Error, command: &str) -> (StatusCode, String) {
     match cause(error) {

@@ -22,8 +22,17 @@ const MANY: [&str; 10] = [
     "value",
 ];
 
-/// Fields that pages of acts add by themselves.
-const OF_PAGES: [&str; 6] = ["base", "change", "confirm", "form_token", "once", "plan"];
+/// Fields that pages of acts add by themselves, and times: a page replaces a short span by a longer time.
+const OF_PAGES: [&str; 8] = [
+    "base",
+    "change",
+    "confirm",
+    "form_token",
+    "from",
+    "once",
+    "plan",
+    "until",
+];
 
 /// Returns the length of a text as browsers encode it in a form, in bytes. They send lines with CR and LF, however they came.
 fn encoded_bytes(text: &str) -> usize {

@@ -8,7 +8,7 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::audit::{AuditAction, AuditContext};
 
 use super::form::Form;
-use super::page::{ActPage, Field, FieldKind, NextForm, Told};
+use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::visible::{difference, expired, require_assortment};
 use super::{Context, Outcome};
 use crate::browser::assortments::names;
@@ -229,6 +229,10 @@ fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
             require_assortment(context.store, name)?;
         }
         let mut told = difference(context, &record, &after)?;
+        // All values are written, so the confirmation holds for these former ones only. Not for the new expiry: of a span, it is later then.
+        let effects = (&told.lines, &told.listing);
+        let plan = plan_digest(&format!("{:?} {effects:?}", fields_of(record.clone())));
+        told.plan = Some(plan);
         told.lines.insert(0, described(&record, &after));
         let now = to_second(context.now);
         told.warnings.extend(expired(&after, now));

@@ -107,6 +107,7 @@ struct Context<'c> {
     form: Form,
     /// Confirmation of what the page showed.
     confirmation: Option<&'c Confirmation>,
+    /// Time by the clock of this server, for keys. Overrides go by that of the store.
     now: Timestamp,
 }
 
@@ -114,6 +115,12 @@ impl Context<'_> {
     /// Returns the note of the form.
     fn note(&self) -> Option<String> {
         self.form.get("note").map(str::to_owned)
+    }
+
+    /// Returns true if the act was done for this confirmation before, at any server. If the store can't be asked, it can't act either.
+    fn is_done_before(&self) -> bool {
+        let known = self.confirmation.map(|one| self.store.is_confirmed(one));
+        matches!(known, Some(Ok(true)))
     }
 
     /// Returns the operator and its note, for the audit log.
@@ -219,25 +226,30 @@ impl Act {
     }
 
     fn run(&self, context: &Context<'_>, once: Option<&str>) -> Shown {
-        if let Some(other) = self.other_plan(context) {
-            return self.render(other.into(), context.viewer);
-        }
-        let Some(once) = once else {
-            return self.render((self.run)(context), context.viewer);
-        };
         let act = || {
-            let outcome = (self.run)(context);
-            if matches!(&outcome, Outcome::Act(page) if page.is_repeated()) {
-                return (Err(done_already()), false);
-            }
+            let other = self.other_plan(context).map(Outcome::from);
+            let outcome = other.unwrap_or_else(|| (self.run)(context));
             let is_done = matches!(&outcome, Outcome::Act(page) if page.is_done());
             (self.render(outcome, context.viewer), is_done)
         };
-        let shown = context.browser.confirmed.once(once, act);
+        let Some(once) = once else {
+            return act().0;
+        };
+        let act_once = || {
+            if context.is_done_before() {
+                return (Err(done_already()), false);
+            }
+            match act() {
+                // Another server was faster.
+                (_, false) if context.is_done_before() => (Err(done_already()), false),
+                acted => acted,
+            }
+        };
+        let shown = context.browser.confirmed.once(once, act_once);
         shown.unwrap_or_else(|| Err(done_already()))
     }
 
-    /// Returns the plan again, if it isn't the one that is confirmed: the catalog changed meanwhile.
+    /// Returns the plan again, if it isn't the one that is confirmed: something changed meanwhile.
     fn other_plan(&self, context: &Context<'_>) -> Option<ActPage> {
         let confirmed = context
             .form
@@ -246,7 +258,7 @@ impl Act {
         let form = context.form.unconfirmed();
         match (self.run)(&Context { form, ..*context }) {
             Outcome::Act(page) if page.plan() != Some(confirmed) => Some(page.warned(
-                "The catalog changed since this was shown. Look at it again; nothing was changed yet.",
+                "What this would do has changed since it was shown. Look at it again; nothing was done yet.",
             )),
             _ => None,
         }

@@ -5,7 +5,7 @@ use vitrine_store::audit::AuditAction;
 use vitrine_store::operators::{Operator, OperatorChange, OperatorName, PasswordHash, Role};
 
 use super::form::Form;
-use super::page::{ActPage, Field, FieldKind, NextForm, Told};
+use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
 use crate::operators::new_operator;
 use crate::password;
@@ -60,6 +60,14 @@ fn known(context: &Context<'_>) -> anyhow::Result<Operator> {
     let name = name(context)?;
     let found = context.store.operator(&name)?;
     found.with_context(|| format!("Name: there is no operator {name}; see the page of operators"))
+}
+
+/// Returns the digest of a plan that changes an operator: it may be confirmed only while the operator is as it was.
+fn plan_of(operator: &Operator) -> String {
+    let Operator {
+        name, role, stamp, ..
+    } = operator;
+    plan_digest(&format!("{name} {role} {stamp}"))
 }
 
 /// Returns a new password and its hash, if the act is done and not only planned.
@@ -218,6 +226,7 @@ fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
     let mut told = Told {
         lines,
         warnings: own_sessions(context, name),
+        plan: Some(plan_of(&before)),
         ..Told::default()
     };
     if !context.form.is_confirmed() {
@@ -281,6 +290,7 @@ fn removed(context: &Context<'_>) -> anyhow::Result<Told> {
         return Ok(Told {
             lines: vec![format!("{name}, {role}, will be no operator any more.")],
             warnings: own_sessions(context, name),
+            plan: Some(plan_of(&operator)),
             ..Told::default()
         });
     }

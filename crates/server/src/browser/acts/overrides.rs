@@ -1,11 +1,13 @@
 //! Acts on products: overrides that disable, hide or set, and their end.
 
+use jiff::Timestamp;
 use vitrine_ingest::load::apply::Intent;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::overrides::change::{self, Request};
 use vitrine_ingest::overrides::disabling::disabling;
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, crossed_amounts};
 use vitrine_model::product::State;
+use vitrine_store::audit::AuditAction;
 
 use super::form::Form;
 use super::override_change::told;
@@ -13,6 +15,7 @@ use super::page::{ActPage, Field, FieldKind, NextForm, Told};
 use super::{Context, Outcome, again, selection};
 use crate::browser::times::minute;
 use crate::times::instant::parse_instant;
+use crate::times::to_second;
 
 /// Maximum number of overrides that stay which have a sentence each.
 const MAX_REMAINING: usize = 3;
@@ -114,11 +117,20 @@ impl Make {
     }
 
     fn run(self, context: &Context<'_>) -> ActPage {
-        let page = self.page(context);
-        let request = match self.request(context) {
+        let mut page = self.page(context);
+        let now = match context.store.now() {
+            Ok(now) => now,
+            Err(error) => return page.failed(&error.into(), self.command),
+        };
+        let request = match self.request(context, now) {
             Ok(request) => request,
             Err(fault) => return page.with_fault(fault),
         };
+        for (name, time) in [("from", request.from), ("until", request.until)] {
+            if let Some(time) = time {
+                page = page.with_resolved(name, time.to_string());
+            }
+        }
         let intent = match context.form.is_confirmed() {
             true => Intent::Apply,
             false => Intent::DryRun,
@@ -142,11 +154,15 @@ impl Make {
         }
     }
 
-    fn request(self, context: &Context<'_>) -> Result<Request, String> {
+    /// Reads the form. `now` is the time by the clock of the store, by which overrides begin and end.
+    fn request(self, context: &Context<'_>, now: Timestamp) -> Result<Request, String> {
         let form = &context.form;
         let time = |name: &str| {
-            let parse = |text| match parse_instant(text, context.now)? {
-                past if past <= context.now => Err(format!("{past} is over")),
+            let parse = |text| match parse_instant(text, now)? {
+                past if past <= now => Err(format!(
+                    "{past} is over; the store’s clock says {}",
+                    to_second(now)
+                )),
                 future => Ok(future),
             };
             form.get(name).map(parse).transpose()
@@ -304,11 +320,10 @@ fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &
         true => Intent::Apply,
         false => Intent::DryRun,
     };
-    let note = context.note();
-    let by = (context.viewer.name.as_str(), note.as_deref());
-    match change::end(context.store, numbers, by, intent) {
+    let audit = context.audit(AuditAction::EndOverride);
+    match change::end(context.store, numbers, &audit, intent) {
         Ok(changed) if intent == Intent::Apply => page.done(Told {
-            next: again::undo(&changed.ended, context.now),
+            next: again::undo(&changed.ended),
             ..told(&changed, intent)
         }),
         Ok(changed) => page.planned(told(&changed, intent)),

@@ -5,7 +5,7 @@ use http::StatusCode;
 use sha2::{Digest as _, Sha256};
 use vitrine_model::hexadecimal::Hexadecimal;
 
-use super::failure::{failure, is_repetition};
+use super::failure::failure;
 use super::{Act, Context, Outcome};
 use crate::browser::answer::{self, ASSETS, Problem, Shown};
 use crate::browser::sign_in::Viewer;
@@ -48,6 +48,8 @@ pub(super) struct Field {
     kind: FieldKind,
     place: FieldPlace,
     value: String,
+    /// Value that is confirmed instead: a time for a span.
+    resolved: Option<String>,
 }
 
 impl Field {
@@ -68,6 +70,7 @@ impl Field {
             kind,
             place: FieldPlace::Row,
             value,
+            resolved: None,
         }
     }
 
@@ -86,6 +89,7 @@ impl Field {
             kind: FieldKind::Hidden,
             place: FieldPlace::Row,
             value,
+            resolved: None,
         }
     }
 
@@ -122,6 +126,11 @@ impl Field {
             place: FieldPlace::Filters,
             ..self
         }
+    }
+
+    /// Returns the value that is confirmed.
+    fn confirmed(&self) -> &str {
+        self.resolved.as_ref().unwrap_or(&self.value)
     }
 
     fn is_half(&self) -> bool {
@@ -211,8 +220,6 @@ pub(super) struct ActPage {
     fields: Vec<Field>,
     step: Step,
     fault: Option<(StatusCode, String)>,
-    /// True if the confirmation was sent before.
-    is_repeated: bool,
 }
 
 #[derive(Template)]
@@ -265,7 +272,6 @@ impl ActPage {
             fields,
             step: Step::Fill,
             fault: None,
-            is_repeated: false,
         }
     }
 
@@ -275,6 +281,14 @@ impl ActPage {
             fault: Some((StatusCode::BAD_REQUEST, fault)),
             ..self
         }
+    }
+
+    /// Returns the page that confirms a field with this value, so that it stays as it was shown.
+    pub(super) fn with_resolved(mut self, name: &str, value: String) -> Self {
+        if let Some(field) = self.fields.iter_mut().find(|field| field.name == name) {
+            field.resolved = Some(value);
+        }
+        self
     }
 
     /// Returns the page that asks for a confirmation.
@@ -305,7 +319,6 @@ impl ActPage {
     pub(super) fn failed(self, error: &anyhow::Error, command: &str) -> Self {
         Self {
             fault: Some(failure(error, command)),
-            is_repeated: is_repetition(error),
             ..self
         }
     }
@@ -336,11 +349,6 @@ impl ActPage {
     /// Returns true if the act was done.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.step, Step::Done(_))
-    }
-
-    /// Returns true if the store has done the act for this confirmation before.
-    pub(super) fn is_repeated(&self) -> bool {
-        self.is_repeated
     }
 
     /// Returns the page with a warning above all others.

@@ -2,6 +2,7 @@
 
 use vitrine_ingest::overrides::rollback::{self, Group, RollbackPlan, RolledBack};
 use vitrine_model::code::ProductCode;
+use vitrine_store::audit::AuditAction;
 
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
@@ -19,7 +20,7 @@ fn page(context: &Context<'_>) -> ActPage {
     );
     ActPage::new(
         "Roll back the catalog",
-        "Makes an old revision live again, as a new one; nothing is rewritten, and overrides stay.",
+        "Makes an old revision live again, as a new one; nothing is rewritten. The overrides of now stay on top of what loads had brought by then.",
         vec![
             Field::new(context, FieldKind::Line, "revision", words),
             Field::note(context),
@@ -51,9 +52,8 @@ pub(super) fn run(context: &Context<'_>) -> Outcome {
         .revisions(1)
         .ok()
         .and_then(|mut all| all.pop());
-    let note = context.note();
-    let by = (context.viewer.name.as_str(), note.as_deref());
-    match rollback::roll_back(context.store, number, by) {
+    let audit = context.audit(AuditAction::RollBack);
+    match rollback::roll_back(context.store, number, &audit) {
         Ok(RolledBack::Missing) => page.with_fault(missing()),
         Ok(RolledBack::Unchanged) => page.done(Told {
             lines: vec!["This catalog is live already; nothing was changed.".to_owned()],
@@ -100,7 +100,7 @@ fn planned(number: u64, plan: &RollbackPlan) -> Told {
     }
     if told.lines.is_empty() {
         told.lines.push(format!(
-            "The products of revision {number} are those that are live."
+            "Clients would see no change: with the overrides of now, the products of revision {number} are those that are live."
         ));
     }
     told.plan = Some(plan_digest(&format!("{number} {plan:?}")));

@@ -10,6 +10,7 @@ use vitrine_ingest::overrides::disabling::{Disabling, disabling};
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, crossed_amounts};
 use vitrine_ingest::selection::{CodePattern, Selection};
 use vitrine_model::product::State;
+use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
 use super::print::{print_changed, write_changed};
@@ -274,8 +275,13 @@ impl Enable {
 impl ChangeArgs {
     /// Ends overrides.
     pub(super) fn end(&self, store: &dyn Store, numbers: &[u64]) -> anyhow::Result<Outcome> {
-        let by = operator();
-        self.perform(|intent| change::end(store, numbers, (&by, self.note.as_deref()), intent))
+        let context = AuditContext {
+            by: operator(),
+            note: self.note.clone(),
+            action: AuditAction::EndOverride,
+            confirmation: None,
+        };
+        self.perform(|intent| change::end(store, numbers, &context, intent))
     }
 
     /// Shows what a change would do and asks, on a terminal; then makes it, and shows what it did.

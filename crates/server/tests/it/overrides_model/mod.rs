@@ -29,7 +29,9 @@ use vitrine_store::record::{Moment, RevisionNote, StoredProduct};
 
 use crate::harness::{Store, wait_for};
 use naive::{Model, evaluate, selects};
-use samples::{CODES, Random, VALUES, VARIANTS, document, documents, selections, variant};
+use samples::{
+    CODES, Random, VALUES, VARIANTS, by_model, document, documents, selections, variant,
+};
 
 /// Base of each product, by code.
 type Catalog = BTreeMap<String, Value>;
@@ -208,7 +210,7 @@ impl World {
             return;
         }
         let number = *random.of(&open);
-        let ended = end(&*self.store, &[number], ("model", None), Intent::Apply);
+        let ended = end(&*self.store, &[number], &by_model(), Intent::Apply);
         let Ok(ended) = ended else {
             // Its time was over just now.
             return self.sync();
@@ -386,7 +388,7 @@ fn catalog_is_what_base_and_overrides_make() {
             .filter(|one| one.status != OverrideStatus::Ended);
         let open: Vec<u64> = open.map(|one| one.number).collect();
         if !open.is_empty() {
-            end(&*world.store, &open, ("model", None), Intent::Apply).unwrap();
+            end(&*world.store, &open, &by_model(), Intent::Apply).unwrap();
         }
         assert_eq!(world.read(Moment::Live, false), world.base);
         hidden_changes += world.hidden_changes;

@@ -9,9 +9,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use vitrine_ingest::selection::Selection;
+use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::record::{Moment, StoredProduct};
 
 use crate::harness::{SAMPLE, Store};
+
+/// Returns the author of an end.
+pub fn by_model() -> AuditContext {
+    AuditContext {
+        by: "model".to_owned(),
+        note: None,
+        action: AuditAction::EndOverride,
+        confirmation: None,
+    }
+}
 
 /// Products of all kinds in the sample catalog.
 pub const CODES: [&str; 8] = [
