@@ -168,4 +168,5 @@ mod webhooks;
 mod webhooks_attempts;
 mod webhooks_deliverers;
 mod webhooks_listen;
+mod webhooks_rules;
 mod webhooks_updates;

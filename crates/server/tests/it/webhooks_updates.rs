@@ -10,10 +10,10 @@ use crate::docs_copies::node;
 use crate::harness::receiver::{Delivery, Event, HOOK};
 use crate::harness::{Page, are_files, gift_card, skipped, wait_for};
 
-const FORMAT: [&str; 2] = ["--format", "product.update"];
+pub const FORMAT: [&str; 2] = ["--format", "product.update"];
 
 /// Returns a product with a discount, in a country.
-fn product(code: &str, discount: &str, country: &str) -> Value {
+pub fn product(code: &str, discount: &str, country: &str) -> Value {
     let mut product = gift_card(code);
     product["discount_multiplier"] = json!(discount);
     product["countries_redeemable_in"] = json!([country]);
@@ -21,7 +21,7 @@ fn product(code: &str, discount: &str, country: &str) -> Value {
 }
 
 /// Returns the state of such a product.
-fn state(discount: &str) -> Value {
+pub fn state(discount: &str) -> Value {
     let denominations = &gift_card("A")["gift_card"]["denominations"];
     json!({"price_multiplier": discount, "is_orderable": true, "denominations": denominations})
 }
@@ -37,7 +37,7 @@ fn told(events: &[Event]) -> Vec<(String, Value, Value)> {
 }
 
 /// Edits an assortment.
-fn set(delivery: &Delivery, rules: &Value) {
+pub fn set(delivery: &Delivery, rules: &Value) {
     let file = delivery.store.write("own.json", rules.to_string());
     let file = file.display().to_string();
     let set = ["assortments", "set", "own", &file];
@@ -183,54 +183,6 @@ fn products_come_and_go_by_filters_and_rules() {
 }
 
 #[test]
-fn revisions_while_rules_are_told_are_told_whole() {
-    let all = |codes: &[&str]| {
-        let products = codes.iter().map(|code| product(code, "0.05", "SE"));
-        products.collect::<Vec<Value>>()
-    };
-    let own = |set_to: &str| json!({"discounts": [{"codes": ["A", "B", "C", "D"], "set": set_to}]});
-    let delivery = Delivery::of(&all(&["A", "B", "C", "D"]));
-    set(&delivery, &own("0.01"));
-    let prefix = delivery.prefix();
-    delivery
-        .store
-        .ok(&["keys", "set", prefix, "--assortment", "own"]);
-    let server = delivery.serve();
-    delivery.endpoint(&FORMAT);
-    // The receiver has B, but doesn't answer yet, while A and C change and other rules come.
-    let [ok, gated] = [Page::ok(""), Page::ok("").gated()];
-    delivery.web.set(HOOK, &[ok.clone(), gated, ok.clone()]);
-    set(&delivery, &own("0.02"));
-    delivery.events(2);
-    let mut changed = all(&["B", "C", "D", "E"]);
-    changed[1]["is_orderable"] = json!(false);
-    delivery.store.load_products(&changed);
-    set(&delivery, &own("0.03"));
-    wait_for("the newest rules", || {
-        let shown = server.get(&delivery.key, "/v2/product/D").json();
-        (shown["discount_multiplier"] == "0.03").then_some(())
-    });
-    delivery.web.open_gate();
-    let states = |codes: &[&str], discount: &str| -> BTreeMap<String, Value> {
-        let states = codes
-            .iter()
-            .map(|code| ((*code).to_owned(), state(discount)));
-        states.collect()
-    };
-    let mut expected = states(&["B", "C", "D"], "0.03");
-    expected.insert("E".to_owned(), state("0.05"));
-    if let Some(disabled) = expected.get_mut("C") {
-        disabled["is_orderable"] = json!(false);
-    }
-    let before = states(&["A", "B", "C", "D"], "0.01");
-    // The deliverer sees rules a moment later, and may tell some products of the second ones.
-    wait_for("the newest states", || {
-        let states = applied(before.clone(), &delivery.events(0));
-        (states == expected).then_some(())
-    });
-}
-
-#[test]
 fn own_discounts_are_shares_of_all_loaded_digits() {
     let delivery = Delivery::of(&[product("A", "0.1234567", "SE")]);
     set(&delivery, &json!({"discounts": [{"share": "3"}]}));
@@ -248,7 +200,7 @@ fn own_discounts_are_shares_of_all_loaded_digits() {
 }
 
 /// Returns products of which some come, change and go with each step.
-fn catalog(step: usize) -> Vec<Value> {
+pub fn catalog(step: usize) -> Vec<Value> {
     let codes = ["A", "B", "C", "D", "E", "F"].into_iter().enumerate();
     let some = codes.filter(|(place, _)| !(place + step).is_multiple_of(4));
     some.map(|(place, code)| {
@@ -260,7 +212,7 @@ fn catalog(step: usize) -> Vec<Value> {
 }
 
 /// Returns the states of a step's products that can be redeemed in Sweden.
-fn swedish(step: usize) -> BTreeMap<String, Value> {
+pub fn swedish(step: usize) -> BTreeMap<String, Value> {
     let visible = catalog(step).into_iter();
     let visible = visible.filter(|product| product["countries_redeemable_in"][0] == "SE");
     let member = |product: &Value, name: &str| product[name].as_str().expect("a text").to_owned();
@@ -273,7 +225,7 @@ fn swedish(step: usize) -> BTreeMap<String, Value> {
 }
 
 /// Applies events, each of which must begin with the state that the one before left; returns all states.
-fn applied(mut states: BTreeMap<String, Value>, events: &[Event]) -> BTreeMap<String, Value> {
+pub fn applied(mut states: BTreeMap<String, Value>, events: &[Event]) -> BTreeMap<String, Value> {
     let mut last = "";
     for event in events {
         if event.id() == last {
