@@ -21,6 +21,14 @@ const CLOCKS: [&str; 3] = ["+0", "+1h", "-1h"];
 
 const PRODUCTS: usize = 40;
 
+/// Returns the products that overrides are about.
+fn catalog() -> Vec<Value> {
+    let numbers = 0..PRODUCTS;
+    numbers
+        .map(|number| gift_card(&format!("P{number:02}")))
+        .collect()
+}
+
 fn ticker(store: &Store, clock: &str) -> Server {
     let mut command = store.command(&["tick", "--follow"]);
     if clock != "+0"
@@ -107,10 +115,7 @@ fn each_instant_is_applied_once_through_kills() {
         std::env::var("VITRINE_TICK_KILLS").map_or(10, |kills| kills.parse().expect("a number"));
     let mut database = Database::new();
     let store = Store::at(database.url());
-    let products: Vec<Value> = (0..PRODUCTS)
-        .map(|number| gift_card(&format!("P{number:02}")))
-        .collect();
-    store.load_products(&products);
+    store.load_products(&catalog());
     let mut tickers: Vec<Server> = CLOCKS.iter().map(|clock| ticker(&store, clock)).collect();
     let mut random = Random::seeded("instants");
     let is_done = AtomicBool::new(false);
@@ -159,10 +164,7 @@ fn instants_of_an_outage_come_in_order_afterwards() {
     }
     let database = Database::new();
     let store = Store::at(database.url());
-    let products: Vec<Value> = (0..PRODUCTS)
-        .map(|number| gift_card(&format!("P{number:02}")))
-        .collect();
-    store.load_products(&products);
+    store.load_products(&catalog());
     let mut random = Random::seeded("an outage");
     // One whose end has passed before a busy machine gets to it is refused.
     let made = (0..20).filter(|number| make(&store, &mut random, *number));
@@ -216,10 +218,7 @@ fn console_counts_spans_by_the_clock_of_the_store() {
     };
     let database = Database::new();
     let store = Store::at(database.url());
-    let products: Vec<Value> = (0..PRODUCTS)
-        .map(|number| gift_card(&format!("P{number:02}")))
-        .collect();
-    store.load_products(&products);
+    store.load_products(&catalog());
     let serve = ["serve", "--listen", "127.0.0.1:0"];
     let mut command = store.command(&[&serve[..], &["--admin-listen", "127.0.0.1:0"]].concat());
     faketime::preload(&mut command, &library);
