@@ -7,7 +7,7 @@ use divan::{Bencher, black_box};
 use jiff::Timestamp;
 use vitrine_model::attributes::Attributes;
 use vitrine_model::changes::{
-    ChangesQuery, Facts, Journal, JournalUpdate, Point, Position, StateId,
+    ChangesQuery, Facts, Journal, JournalUpdate, Point, Position, StateId, Work,
 };
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
@@ -266,10 +266,19 @@ fn changes(bencher: Bencher<'_, '_>, case: Case) {
         limit: limit(),
         ..ChangesQuery::default()
     };
-    let found = journal.changes(snapshot, since, until, &query, &[]).changes;
-    assert_eq!(found.len(), 100, "too few changes");
+    let found = |query| {
+        journal.changes(
+            snapshot,
+            [since, until],
+            query,
+            None,
+            &mut Work::unlimited(),
+        )
+    };
+    assert_eq!(found(&query).changes.len(), 100, "too few changes");
     bencher.bench_local(|| {
-        let page = journal.changes(snapshot, since, until, black_box(&query), &[]);
+        let work = &mut Work::unlimited();
+        let page = journal.changes(snapshot, [since, until], black_box(&query), None, work);
         let mut body = Vec::new();
         if is_copied {
             body.reserve_exact(100 * (PRODUCT_BYTES + 60));
@@ -307,7 +316,8 @@ fn changes_of_a_narrow_filter(bencher: Bencher<'_, '_>, shape: Shape) {
         ..ChangesQuery::default()
     };
     bencher.bench_local(|| {
-        let page = journal.changes(snapshot, since, until, black_box(&query), &[]);
+        let work = &mut Work::unlimited();
+        let page = journal.changes(snapshot, [since, until], black_box(&query), None, work);
         assert_eq!(page.changes.len(), 0);
     });
 }
