@@ -30,7 +30,7 @@ impl<'s> Search<'s, '_> {
     /// Looks at the next product, whose code this is. Returns its change if it has one, and the number of changes looked at.
     pub(super) fn look(&mut self, code: &'s [u8]) -> (Option<Change<'s>>, usize) {
         let text = str::from_utf8(code).unwrap_or_default();
-        let (mut was_visible, mut is_unknown, mut looked_at) = (false, false, 1);
+        let (mut was_visible, mut is_unknown, mut looked_at) = (false, false, 0);
         self.former.seek(text);
         for (number, cursor) in self.cursors.iter_mut().enumerate() {
             if cursor.code != Some(code) {
@@ -61,7 +61,10 @@ impl<'s> Search<'s, '_> {
             false => None,
         };
         let is_change = was_visible || product.is_some();
-        (is_change.then_some(Change { code, product }), looked_at)
+        (
+            is_change.then_some(Change { code, product }),
+            looked_at.max(1),
+        )
     }
 }
 

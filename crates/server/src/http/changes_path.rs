@@ -16,6 +16,7 @@ use super::pipeline::{Admitted, Outcome};
 use super::request::changes_token::{TermsDigest, Token};
 use super::request::parameters;
 use super::response::resource::SendContext;
+use super::verdicts::Interest;
 use super::versions::Version;
 use super::visible::Visible;
 use super::waits::{self, Wait};
@@ -116,6 +117,13 @@ impl<'r> Admitted<'_, 'r> {
         };
         // Before any search, which costs more than the answer.
         quota.check()?;
+        let start = start.skipping(|since| {
+            self.app.waits.verdicts.unchanged_until(Interest {
+                since,
+                until: seen.position(),
+                filter: request.filter_digest,
+            })
+        });
         let found = changes::find(seen, &request, terms, start, now);
         let found = found.map_err(|reason| reason.error(&request, false, now))?;
         let mut pause = None;
@@ -128,6 +136,7 @@ impl<'r> Admitted<'_, 'r> {
                         since: seen.position(),
                         key: key.record.prefix.as_str().into(),
                         until: tokio::time::Instant::now() + request.wait,
+                        filter: request.filter_digest,
                         // One change ends the wait.
                         query: ChangesQuery {
                             after: None,

@@ -46,6 +46,16 @@ impl SearchLimit {
         *LIMIT
     }
 
+    /// Returns the limit of one turn of a request that waits.
+    #[must_use]
+    pub fn of_turn() -> Self {
+        let Self { products, time } = Self::of_request();
+        Self {
+            products: products / 10,
+            time: time / 10,
+        }
+    }
+
     /// Searches within the limit, which begins now.
     pub fn search<T>(self, search: impl FnOnce(&mut Work<'_>) -> T) -> T {
         let began = Instant::now();

@@ -108,13 +108,6 @@ impl<'f> VisibleFeed<'f> {
         Some(first.and_then(|change| change.code().parse().ok()))
     }
 
-    /// Returns true if something visible changed since a position, or if that is unknown.
-    #[must_use]
-    pub fn has_changes(&self, query: &ChangesQuery, since: &Position) -> bool {
-        let first = self.first_code(Some(since), query.clone());
-        first.is_none_or(|first| first.is_some())
-    }
-
     /// Returns a version of the assortment, none for everything; `None` if it is unknown.
     #[must_use]
     pub fn version(&self, id: StateId) -> Option<Option<Arc<Assortment>>> {

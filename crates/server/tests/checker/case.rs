@@ -56,8 +56,12 @@ pub fn run(
     lie: Option<Lie>,
     tally: &Tally,
 ) -> Result<(), String> {
+    let limit = operations.iter().find_map(|operation| match operation {
+        Operation::LimitWork(products) => Some(*products),
+        _ => None,
+    });
     let mut case = Case {
-        world: World::new(patience, lie)?,
+        world: World::new(patience, lie, limit)?,
         view: View::new(),
         memory: Memory::default(),
         walks: Vec::new(),
@@ -95,6 +99,9 @@ impl Case<'_> {
             Operation::Revoke(number) => self.revoke(*number),
             Operation::Assign { key, assortment } => self.assign(*key, *assortment),
             Operation::SetRules(name, rules) => self.set_rules(name, rules),
+            Operation::SetRulesOften(name, all) => {
+                all.iter().try_for_each(|rules| self.set_rules(name, rules))
+            }
             Operation::RollBackRules(number) => self.roll_back_rules(*number),
             Operation::RemoveRules(name) => self.remove_rules(*name),
             Operation::Read {
@@ -136,6 +143,14 @@ impl Case<'_> {
                 self.copies.push(Copy::new(key, filter.clone(), *limit));
                 Ok(())
             }
+            Operation::KeepCopy(copy) => {
+                let kept = copy.checked_rem(self.copies.len());
+                self.copies
+                    .extend(kept.map(|copy| self.copies[copy].clone()));
+                Ok(())
+            }
+            // When the servers start.
+            Operation::LimitWork(_) => Ok(()),
             Operation::OfCopy { server, copy, what } => match copy.checked_rem(self.copies.len()) {
                 Some(copy) => self.perform_on_copy(*server, copy, what),
                 None => Ok(()),

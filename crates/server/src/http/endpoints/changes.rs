@@ -35,6 +35,16 @@ pub(crate) struct Start {
     after: Option<ProductCode>,
 }
 
+impl Start {
+    /// Begins later if a code is known up to which nothing visible changed since the base.
+    pub(crate) fn skipping(mut self, known: impl FnOnce(Position) -> Option<ProductCode>) -> Self {
+        if let (Some(base), None) = (self.base, &self.after) {
+            self.after = known(base);
+        }
+        self
+    }
+}
+
 /// A page of changes, and the token for the next request.
 pub(crate) struct PageFound<'s> {
     changes: Vec<Change<'s>>,

@@ -68,7 +68,7 @@ pub(crate) enum WalkPlace {
 }
 
 /// Digest of filters: equal for filters of the same products, in whatever order they are given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FilterDigest([u8; 8]);
 
 impl FilterDigest {
