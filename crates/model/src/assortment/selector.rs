@@ -8,6 +8,9 @@ use crate::money::Currency;
 use crate::product::PayoutTypeName;
 use crate::snapshot::{Facet, FacetKind, Groups, Snapshot};
 
+/// Values of each list of a selector except that of codes, by [`ValueKind`]; `None` for a list that is absent.
+pub(super) type ValueLists<'s> = [Option<Vec<&'s [u8]>>; ValueKind::COUNT];
+
 /// Selector of products: holds for a product for which each of its lists holds. A list that is absent holds for all products,
 /// an empty one for none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
@@ -68,8 +71,8 @@ impl Selector {
             && (payout_types.as_deref()).is_none_or(|names| facts.has_payout_type(names))
     }
 
-    /// Returns the values of each list except that of codes, as products have them encoded, by [`ValueKind`].
-    pub(super) fn lists(&self) -> [Option<Vec<&[u8]>>; ValueKind::COUNT] {
+    /// Returns the values of each list except that of codes, as products have them encoded.
+    pub(super) fn lists(&self) -> ValueLists<'_> {
         let Self {
             codes: _,
             categories,

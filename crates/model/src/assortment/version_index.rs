@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Rules;
 use super::code_set::CodeSet;
-use super::selector::Selector;
+use super::selector::{Selector, ValueLists};
 use crate::changes::{FactsView, ValueKind};
 
 /// Set of versions: a bit for each, the oldest first.
@@ -110,22 +110,22 @@ impl VersionIndex {
                 _ => combined.push((lists, indexed)),
             }
         }
-        index.add_combined(combined);
+        index.add_combined(&combined);
         index.versions = versions;
         index
     }
 
     /// Indexes each selector by the values of one of its lists: the one whose values fewest others have.
-    fn add_combined(&mut self, combined: Vec<([Option<Vec<&[u8]>>; ValueKind::COUNT], Indexed)>) {
+    fn add_combined(&mut self, combined: &[(ValueLists<'_>, Indexed)]) {
         let mut uses: [HashMap<&[u8], usize>; ValueKind::COUNT] = Default::default();
-        for (lists, _) in &combined {
+        for (lists, _) in combined {
             for (uses, values) in uses.iter_mut().zip(lists) {
                 for value in values.iter().flatten() {
                     *uses.entry(value).or_default() += 1;
                 }
             }
         }
-        for (lists, indexed) in &combined {
+        for (lists, indexed) in combined {
             let number = u32::try_from(self.combined.len()).unwrap_or(u32::MAX);
             self.combined.push(*indexed);
             let cost = |(uses, values): (&HashMap<&[u8], usize>, &Vec<&[u8]>)| -> usize {
@@ -215,12 +215,14 @@ fn distinct<'v>(versions: &'v [Arc<Rules>], all: &mut Votes) -> Vec<(&'v Selecto
     found
 }
 
+/// A code, the lowest first, with its selector's number and its index there.
+type NextCode<'i> = Reverse<(&'i str, usize, usize)>;
+
 /// Selectors with codes, merged by these, so that a lookup touches only those that have the product's code.
 pub(crate) struct CodedSelectors<'i> {
     index: &'i VersionIndex,
-    /// The next code of each selector that has any left, with the selector's number and the code's index; `None` before the
-    /// first lookup.
-    next: Option<BinaryHeap<Reverse<(&'i str, usize, usize)>>>,
+    /// The next code of each selector that has any left; `None` before the first lookup.
+    next: Option<BinaryHeap<NextCode<'i>>>,
     /// Numbers of the selectors with the current code.
     current: Vec<usize>,
 }

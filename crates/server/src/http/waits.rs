@@ -235,31 +235,62 @@ pub(crate) async fn look(live: &Live, is_known: impl Fn(&Feed, &KeyTable) -> boo
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
+    use std::sync::Mutex;
     use std::task::{Context, Poll, Waker};
 
     use vitrine_model::query::Filter;
 
     use super::*;
 
-    #[tokio::test]
-    async fn wait_for_a_turn_ends_with_the_drain() {
-        let waits = Waits::new(4);
-        let live = Live::new(Duration::MAX, crate::live::JournalLimits::default());
-        let wait = Wait {
+    fn live() -> Live {
+        Live::new(Duration::MAX, crate::live::JournalLimits::default())
+    }
+
+    /// Returns a wait of a key, which ends with its first turn, since there is no catalog.
+    fn wait_of(waits: &Waits, usage: &Arc<KeyUsage>) -> Wait {
+        Wait {
             query: ChangesQuery::default(),
             filter: FilterDigest::of(&Filter::default()),
             since: Position::default(),
             key: Box::default(),
             until: Instant::now() + Duration::from_secs(55),
-            place: waits.place(&Arc::default()).expect("a place"),
-        };
+            place: waits.place(usage).expect("a place"),
+        }
+    }
+
+    #[tokio::test]
+    async fn wait_for_a_turn_ends_with_the_drain() {
+        let (waits, live) = (Waits::new(4), live());
         let _turn = waits.turns.try_take().expect("a turn");
-        let mut waiting = pin!(waits.wait(&live, wait));
+        let mut waiting = pin!(waits.wait(&live, wait_of(&waits, &Arc::default())));
         let mut context = Context::from_waker(Waker::noop());
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         waits.end();
         let ended = waiting.as_mut().poll(&mut context);
         assert_eq!(ended, Poll::Ready(Position::default()));
         assert_eq!(waits.count(), 0);
+    }
+
+    #[tokio::test]
+    async fn keys_take_turns_to_end_their_waits() {
+        let (waits, live) = (Arc::new(Waits::new(40)), Arc::new(live()));
+        let turn = waits.turns.try_take().expect("a turn");
+        let usages = [(); 2].map(|()| Arc::<KeyUsage>::default());
+        let ended = Arc::new(Mutex::new(Vec::new()));
+        for key in [0, 0, 0, 0, 1] {
+            let wait = wait_of(&waits, &usages[key]);
+            let (waits, live, ended) = (Arc::clone(&waits), Arc::clone(&live), Arc::clone(&ended));
+            tokio::spawn(async move {
+                waits.wait(&live, wait).await;
+                ended.lock().unwrap().push(key);
+            });
+            // It queues for its turn.
+            tokio::task::yield_now().await;
+        }
+        drop(turn);
+        while waits.count() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(*ended.lock().unwrap(), [0, 1, 0, 0, 0]);
     }
 }

@@ -14,7 +14,7 @@ use crate::harness::{Reply, text};
 use crate::judge::{Exchange, View, is_like_never, never_loaded};
 use crate::lies::Lie;
 use crate::memory::Memory;
-use crate::operation::Operation;
+use crate::operation::{End, Operation};
 use crate::overrides::Override;
 use crate::target::{Target, everything, outline};
 use crate::timeline::SERVERS;
@@ -156,20 +156,24 @@ impl Case<'_> {
                 None => Ok(()),
             },
             Operation::Restart { server, end } => {
-                self.world.restart(*server, *end);
-                self.tally.restarts.add(1);
-                // It reads the store before it listens.
-                self.view.catalogs.settle(*server);
-                self.view.access.settle(*server);
-                self.feeds[*server] = Feed {
-                    oldest: self.view.catalogs.oldest(*server),
-                    is_known: false,
-                    lacks_former_rules: true,
-                };
+                self.restart(*server, *end);
                 Ok(())
             }
             Operation::Settle { server } => self.settle(*server),
         }
+    }
+
+    fn restart(&mut self, server: usize, end: End) {
+        self.world.restart(server, end);
+        self.tally.restarts.add(1);
+        // It reads the store before it listens.
+        self.view.catalogs.settle(server);
+        self.view.access.settle(server);
+        self.feeds[server] = Feed {
+            oldest: self.view.catalogs.oldest(server),
+            is_known: false,
+            lacks_former_rules: true,
+        };
     }
 
     pub(super) fn live(&self) -> Catalog {
