@@ -99,9 +99,7 @@ impl Case<'_> {
             Operation::Revoke(number) => self.revoke(*number),
             Operation::Assign { key, assortment } => self.assign(*key, *assortment),
             Operation::SetRules(name, rules) => self.set_rules(name, rules),
-            Operation::SetRulesOften(name, all) => {
-                all.iter().try_for_each(|rules| self.set_rules(name, rules))
-            }
+            Operation::SetRulesOften(name, all) => self.set_rules_often(name, all),
             Operation::RollBackRules(number) => self.roll_back_rules(*number),
             Operation::RemoveRules(name) => self.remove_rules(*name),
             Operation::Read {
