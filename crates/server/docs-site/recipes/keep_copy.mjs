@@ -9,7 +9,7 @@ const LONGEST_PAUSE = 60;
 const copy = new DatabaseSync(file);
 copy.exec('PRAGMA busy_timeout = 5000'); // others may read it
 copy.exec('CREATE TABLE IF NOT EXISTS product (code TEXT PRIMARY KEY, json TEXT NOT NULL)');
-// `complete` is 0 while a copy that begins doesn't have all products yet.
+// `complete` is 0 until a new copy has had all products.
 copy.exec('CREATE TABLE IF NOT EXISTS sync (token TEXT NOT NULL, complete INTEGER NOT NULL)');
 
 // Returns status, pause and body of the answer: status 0 if there is none, an empty body if it isn't JSON.
@@ -60,7 +60,7 @@ for (;;) {
   } else {
     const why = `status ${status} ${body.type ?? ''}: ${body.message ?? 'no answer of this API'}`;
     if (status === 410 && body.type === 'changes_gone' && token) {
-      token = null; // begin anew, and replace the copy
+      token = null; // start over, and replace the copy
     } else if (status >= 300 && status < 500 && ![408, 425, 429].includes(status)) {
       throw new Error(why);
     }

@@ -7,7 +7,7 @@ WAIT, LONGEST_PAUSE = 45, 60
 
 copy = sqlite3.connect(os.environ.get("COPY", "copy.db"))
 copy.execute("CREATE TABLE IF NOT EXISTS product (code TEXT PRIMARY KEY, json TEXT NOT NULL)")
-# `complete` is 0 while a copy that begins doesn't have all products yet.
+# `complete` is 0 until a new copy has had all products.
 copy.execute("CREATE TABLE IF NOT EXISTS sync (token TEXT NOT NULL, complete INTEGER NOT NULL)")
 
 
@@ -61,7 +61,7 @@ while True:
     else:
         why = f"status {status} {body.get('type', '')}: {body.get('message', 'no answer of this API')}"
         if status == 410 and body.get("type") == "changes_gone" and token:
-            token = None  # begin anew, and replace the copy
+            token = None  # start over, and replace the copy
         elif 300 <= status < 500 and status not in (408, 425, 429):
             sys.exit(why)
         print(why, file=sys.stderr, flush=True)
