@@ -50,7 +50,10 @@ fn every_file_opens_with_its_purpose_and_is_short_enough() {
             }
         });
     let broken: Vec<String> = broken.collect();
-    none("files open with their purpose, and are short enough", &broken);
+    none(
+        "files open with their purpose, and are short enough",
+        &broken,
+    );
 }
 
 /// Words that a folder's files must not name.

@@ -8,7 +8,12 @@ use super::{ROOT, files, none, quoted};
 /// Returns all documents with their names: those of the root, and those below `docs`.
 fn documents() -> Vec<(String, String)> {
     let mut documents = files("docs", "md");
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+    ] {
         let text = std::fs::read_to_string(Path::new(ROOT).join(name)).expect("a document");
         documents.push((name.to_owned(), text));
     }
