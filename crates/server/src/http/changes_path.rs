@@ -8,6 +8,7 @@ use vitrine_model::query::Limit;
 use vitrine_wire::error::ErrorType;
 
 use super::App;
+use super::access::quota::KeyQuota;
 use super::access_log::RequestLogContext;
 use super::endpoints::changes;
 use super::error::{ApiError, RETRY_SOON};
@@ -15,6 +16,7 @@ use super::pipeline::{Admitted, Outcome};
 use super::request::changes_token::{TermsDigest, Token};
 use super::request::parameters;
 use super::response::resource::SendContext;
+use super::verdicts::Interest;
 use super::versions::Version;
 use super::visible::Visible;
 use super::waits::{self, Wait};
@@ -80,11 +82,11 @@ impl<'r> Admitted<'_, 'r> {
     ///
     /// # Errors
     ///
-    /// If a parameter is refused, or the token can't be continued.
+    /// If a parameter is refused, the token can't be continued, or the quota is used up.
     pub(super) fn changes(
         &self,
         version: &Version,
-        key: &KnownKey,
+        (key, quota): (&KnownKey, &KeyQuota<'_>),
         context: SendContext<'_>,
         waited: &Waited,
         log: &mut RequestLogContext<'r>,
@@ -97,11 +99,9 @@ impl<'r> Admitted<'_, 'r> {
         let assortment = key.visible.assortment()?;
         let seen = VisibleFeed::new(&feed, assortment, now);
         let terms = self.terms(version.date, &feed, &seen);
-        let found = match (
-            changes::find(seen, &request, terms, waited.moved, now),
-            &request.since,
-        ) {
-            (Ok(found), _) => found,
+        let start = changes::start(seen, &request, terms, waited.moved);
+        let start = match (start, &request.since) {
+            (Ok(start), _) => start,
             (Err(_), Some(token)) if waited.looked.is_none() => {
                 return Ok(Outcome::Deferred(Deferred::Look {
                     token: token.clone(),
@@ -115,8 +115,19 @@ impl<'r> Admitted<'_, 'r> {
                 return Err(reason.error(&request, is_current, now));
             }
         };
+        // Before any search, which costs more than the answer.
+        quota.check()?;
+        let start = start.skipping(|since| {
+            self.app.waits.verdicts.unchanged_until(Interest {
+                since,
+                until: seen.position(),
+                filter: request.filter_digest,
+            })
+        });
+        let found = changes::find(seen, &request, terms, start, now);
+        let found = found.map_err(|reason| reason.error(&request, false, now))?;
         let mut pause = None;
-        let is_empty = found.is_empty();
+        let is_free = found.is_free();
         let waits = !request.wait.is_zero() && waited.moved.is_none();
         if waits && found.is_at_rest(&seen.position()) {
             match self.app.waits.place(&key.usage) {
@@ -125,6 +136,7 @@ impl<'r> Admitted<'_, 'r> {
                         since: seen.position(),
                         key: key.record.prefix.as_str().into(),
                         until: tokio::time::Instant::now() + request.wait,
+                        filter: request.filter_digest,
                         // One change ends the wait.
                         query: ChangesQuery {
                             after: None,
@@ -139,7 +151,7 @@ impl<'r> Admitted<'_, 'r> {
         }
         let visible = Visible::new(assortment, &feed.snapshot, version.discounts);
         let resource = changes::resource(&feed, &request, found, &visible);
-        match is_empty {
+        match is_free {
             true => Ok(Outcome::NoChanges(resource.reserved(context)?, pause)),
             false => {
                 let resource = resource.not_shed(&self.request.headers, context)?;

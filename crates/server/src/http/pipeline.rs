@@ -63,7 +63,7 @@ pub(super) struct Admitted<'a, 'r> {
 pub(super) enum Outcome<'s> {
     /// The client has the current body already, which costs no quota.
     NotModified(Response),
-    /// No changes, which costs no quota either; and the pause before the next request, if there should be one.
+    /// No changes, and nothing left to look at, which costs no quota either; and the pause before the next request, if there should be one.
     NoChanges(Resource<'s>, Option<Duration>),
     /// The changes feed has to wait before it can answer.
     Deferred(Deferred),
@@ -170,7 +170,8 @@ impl<'r> Admitted<'_, 'r> {
                 let context = self.send_context(Some(key));
 
                 let mut pause = None;
-                let resolved = self.resolve(operation, &snapshot, key, context, &waited, log);
+                let caller = (key, &quota);
+                let resolved = self.resolve(operation, &snapshot, caller, context, &waited, log);
                 let found = match resolved {
                     Ok(Outcome::NotModified(response)) => Err(response),
                     Ok(Outcome::NoChanges(resource, until_next)) => {
@@ -182,12 +183,7 @@ impl<'r> Admitted<'_, 'r> {
                         let charged = quota.charge(shared.as_deref(), limits).await;
                         charged.and(found).map_err(Response::from)
                     }
-                    Ok(Outcome::Deferred(deferred)) => match quota.check() {
-                        Err(refused) if matches!(deferred, Deferred::Wait(_)) => {
-                            Err(refused.into())
-                        }
-                        _ => break 'deferred deferred,
-                    },
+                    Ok(Outcome::Deferred(deferred)) => break 'deferred deferred,
                     Err(error) => Err(error.into()),
                 };
                 let mut response = match found {
@@ -258,7 +254,7 @@ impl<'r> Admitted<'_, 'r> {
         &'s self,
         operation: KeyedOperation,
         snapshot: &'s Arc<Snapshot>,
-        key: &KnownKey,
+        (key, quota): (&KnownKey, &KeyQuota<'_>),
         context: SendContext<'_>,
         waited: &Waited,
         log: &mut RequestLogContext<'r>,
@@ -272,7 +268,7 @@ impl<'r> Admitted<'_, 'r> {
         let found = match log.simulated {
             Some(kind) => Err(simulation::error(kind)),
             None if operation == KeyedOperation::ListChanges => {
-                return self.changes(&version, key, context, waited, log);
+                return self.changes(&version, (key, quota), context, waited, log);
             }
             None => {
                 let query = self.request.uri.query();

@@ -50,6 +50,7 @@ mod changes_limits;
 mod changes_parameters;
 mod changes_restored;
 mod changes_waits;
+mod changes_work;
 mod client;
 mod config;
 mod config_faults;

@@ -1,7 +1,7 @@
-//! Fair queue for compressing bodies: as many at a time as there are cores, round-robin over keys.
+//! Fair queue: a number of turns at a time, round-robin over keys. Bodies are compressed in turns, and waits are judged.
 //!
-//! Each key has a queue of its own, and a free turn goes to the next key. So a key with many new pages delays itself,
-//! and other keys wait for one of its bodies at most. Queues are bounded; a body that doesn't fit is sent plain.
+//! Each key has a queue of its own, and a free turn goes to the next key. So a key with much to do delays itself,
+//! and other keys wait for one turn of it at most. Queues of bodies are bounded; a body that doesn't fit is sent plain.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
@@ -20,7 +20,8 @@ const MAX_WAITING: usize = 256;
 /// Queues of one server.
 #[derive(Debug)]
 pub(crate) struct FairQueue {
-    cores: usize,
+    /// Number of cores by which queues are bounded; none if others bound them.
+    cores: Option<usize>,
     state: Mutex<State>,
 }
 
@@ -45,12 +46,19 @@ pub(crate) struct Turn(Arc<FairQueue>);
 impl FairQueue {
     /// Returns a queue for as many bodies at a time as there are cores.
     pub(crate) fn new(cores: usize) -> Arc<Self> {
+        Self::with(Some(cores), cores)
+    }
+
+    /// Returns a queue without bounds, for one turn at a time.
+    pub(crate) fn unbounded() -> Arc<Self> {
+        Self::with(None, 1)
+    }
+
+    fn with(cores: Option<usize>, free: usize) -> Arc<Self> {
+        let queues = VecDeque::new();
         Arc::new(Self {
             cores,
-            state: Mutex::new(State {
-                free: cores,
-                queues: VecDeque::new(),
-            }),
+            state: Mutex::new(State { free, queues }),
         })
     }
 
@@ -90,7 +98,10 @@ impl FairQueue {
 }
 
 impl State {
-    fn is_full_for(&mut self, key: &Account, cores: usize) -> bool {
+    fn is_full_for(&mut self, key: &Account, cores: Option<usize>) -> bool {
+        let Some(cores) = cores else {
+            return false;
+        };
         let share = MAX_WAITING * cores / self.queues.len().max(1);
         let most = share.clamp(1, MAX_WAITING_OF_KEY * cores);
         let queue = self.queues.iter_mut().find(|queue| queue.is_of(key));

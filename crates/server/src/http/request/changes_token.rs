@@ -2,11 +2,11 @@
 //!
 //! | Part | Bytes |
 //! | --- | --- |
-//! | flags: 1 if there is a base, 2 if a walk goes on, 4 if the key has an assortment | 1 |
+//! | flags: 1 if there is a base, 2 if a walk goes on, 4 if the key has an assortment, 8 if the place of the walk is sealed | 1 |
 //! | time of issue, in seconds since 1970 | 8 |
 //! | digest of the filters; digest of the version, the public URL and what else positions depend on | 8 each |
 //! | newest position that the walk showed; the base, if there is one; the walk's first one, if it goes on | 40 or 56 each |
-//! | last code of the walk behind its length, if it goes on | 1 + up to 64 |
+//! | place of the walk, if it goes on: its last code behind its length, or sealed if no answer named that code | 1 + up to 64, or 81 |
 //!
 //! A position is the number of the revision (8), its id (16), that of the state of the texts (16) and, if the key has an
 //! assortment, that of its version (16). Numbers are little-endian.
@@ -26,6 +26,8 @@ use vitrine_model::money::Currency;
 use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::{Filter, Orderable};
 
+use super::sealed_code::SealedCode;
+
 /// Prefix of tokens, with the version of the format.
 const PREFIX: &str = "c1_";
 
@@ -35,6 +37,7 @@ const MAX_LENGTH: usize = 400;
 const HAS_BASE: u8 = 1;
 const GOES_ON: u8 = 2;
 const HAS_ASSORTMENT: u8 = 4;
+const IS_SEALED: u8 = 8;
 
 /// A token: what a copy has, and how far its walk is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +54,21 @@ pub(crate) struct Token {
     pub(crate) base: Option<Position>,
     /// Position that the walk's first page showed, while the walk goes on.
     pub(crate) first: Option<Position>,
-    /// Last code of the walk, while it goes on.
-    pub(crate) after: Option<ProductCode>,
+    /// Place of the walk, while it goes on.
+    pub(crate) place: Option<WalkPlace>,
+}
+
+/// Code of the last product that a walk looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WalkPlace {
+    /// The last answer named it.
+    Named(ProductCode),
+    /// The key may never have seen it.
+    Sealed(Box<SealedCode>),
 }
 
 /// Digest of filters: equal for filters of the same products, in whatever order they are given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FilterDigest([u8; 8]);
 
 impl FilterDigest {
@@ -138,6 +150,34 @@ impl Token {
         now.as_second().saturating_sub(self.issued).max(0)
     }
 
+    /// Returns the token of a walk that goes on after a code. `is_named` is true if the answer names the code.
+    pub(crate) fn at(mut self, code: ProductCode, is_named: bool, store_id: &str) -> Self {
+        self.place = Some(match is_named {
+            true => WalkPlace::Named(code),
+            false => {
+                let sealed = SealedCode::new(&code, &self.head(IS_SEALED), store_id);
+                WalkPlace::Sealed(Box::new(sealed))
+            }
+        });
+        self
+    }
+
+    /// Returns the code after which the walk goes on, if it does.
+    ///
+    /// # Errors
+    ///
+    /// If the code was sealed for another token or by another store.
+    pub(crate) fn after(&self, store_id: &str) -> Result<Option<ProductCode>, NoToken> {
+        match &self.place {
+            None => Ok(None),
+            Some(WalkPlace::Named(code)) => Ok(Some(code.clone())),
+            Some(WalkPlace::Sealed(sealed)) => {
+                let code = sealed.open(&self.head(IS_SEALED), store_id);
+                code.map(Some).ok_or(NoToken)
+            }
+        }
+    }
+
     /// Iterates over its positions.
     pub(crate) fn positions(&self) -> impl Iterator<Item = &Position> {
         [Some(&self.newest), self.base.as_ref(), self.first.as_ref()]
@@ -146,8 +186,9 @@ impl Token {
     }
 }
 
-impl fmt::Display for Token {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Token {
+    /// Returns the bytes before the place of the walk. `sealed` is the flag of a sealed one.
+    fn head(&self, sealed: u8) -> Vec<u8> {
         let Self {
             issued,
             filter,
@@ -155,7 +196,7 @@ impl fmt::Display for Token {
             newest,
             base,
             first,
-            after,
+            place: _,
         } = self;
         let has_base = if base.is_some() { HAS_BASE } else { 0 };
         let goes_on = if first.is_some() { GOES_ON } else { 0 };
@@ -164,7 +205,7 @@ impl fmt::Display for Token {
             true => HAS_ASSORTMENT,
             false => 0,
         };
-        let mut bytes = vec![has_base | goes_on | has_assortment];
+        let mut bytes = vec![has_base | goes_on | has_assortment | sealed];
         bytes.extend(issued.to_le_bytes());
         bytes.extend(filter.0);
         bytes.extend(terms.0);
@@ -185,11 +226,25 @@ impl fmt::Display for Token {
                 bytes.extend(assortment.as_bytes());
             }
         }
-        if let Some(code) = after {
-            // A code has at most 64 bytes.
-            bytes.push(u8::try_from(code.as_str().len()).unwrap_or(u8::MAX));
-            bytes.extend(code.as_str().as_bytes());
-        }
+        bytes
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = match &self.place {
+            None => self.head(0),
+            Some(WalkPlace::Named(code)) => {
+                let code = code.as_str().as_bytes();
+                // A code has at most 64 bytes.
+                let length = u8::try_from(code.len()).unwrap_or(u8::MAX);
+                [&self.head(0), &[length][..], code].concat()
+            }
+            Some(WalkPlace::Sealed(sealed)) => {
+                let [tag, code] = sealed.parts();
+                [&self.head(IS_SEALED), tag, code].concat()
+            }
+        };
         write!(out, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
 }
@@ -210,7 +265,7 @@ impl FromStr for Token {
         let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| NoToken)?;
         let mut reader = Reader(&bytes);
         let [flags] = reader.take()?;
-        if flags & !(HAS_BASE | GOES_ON | HAS_ASSORTMENT) != 0 {
+        if flags & !(HAS_BASE | GOES_ON | HAS_ASSORTMENT | IS_SEALED) != 0 {
             return Err(NoToken);
         }
         let has_assortment = flags & HAS_ASSORTMENT != 0;
@@ -224,9 +279,17 @@ impl FromStr for Token {
         let first = goes_on
             .then(|| reader.position(has_assortment))
             .transpose()?;
-        let after = goes_on.then(|| reader.code()).transpose()?;
+        let is_sealed = flags & IS_SEALED != 0;
+        let place = match (goes_on, is_sealed) {
+            (false, _) => None,
+            (true, false) => Some(WalkPlace::Named(reader.code()?)),
+            (true, true) => {
+                let sealed = SealedCode::from_parts(reader.take()?, reader.take()?);
+                Some(WalkPlace::Sealed(Box::new(sealed)))
+            }
+        };
         // Without a walk there is a base.
-        if !reader.0.is_empty() || !goes_on && base.is_none() {
+        if !reader.0.is_empty() || !goes_on && (base.is_none() || is_sealed) {
             return Err(NoToken);
         }
         Ok(Self {
@@ -236,7 +299,7 @@ impl FromStr for Token {
             newest,
             base,
             first,
-            after,
+            place,
         })
     }
 }
@@ -293,7 +356,7 @@ mod tests {
             newest: position(3),
             base: Some(position(1)),
             first: Some(position(2)),
-            after: Some("X".repeat(64).parse().unwrap()),
+            place: Some(WalkPlace::Named("X".repeat(64).parse().unwrap())),
         }
     }
 
@@ -302,7 +365,7 @@ mod tests {
         let longest = token();
         let at_rest = Token {
             first: None,
-            after: None,
+            place: None,
             ..token()
         };
         let begun = Token {
@@ -313,10 +376,11 @@ mod tests {
             newest: position(1),
             base: Some(position(0)),
             first: None,
-            after: None,
+            place: None,
             ..token()
         };
-        for token in [longest, at_rest, begun, without_assortment] {
+        let sealed = token().at("SECRET".parse().unwrap(), false, "store");
+        for token in [longest, at_rest, begun, without_assortment, sealed] {
             let text = token.to_string();
             let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
             assert!(
@@ -328,10 +392,29 @@ mod tests {
     }
 
     #[test]
+    fn sealed_place_is_read_back_in_its_token_only() {
+        let code: ProductCode = "SECRET".parse().unwrap();
+        let sealed = token().at(code.clone(), false, "store");
+        let read: Token = sealed.to_string().parse().unwrap();
+        assert_eq!(read.after("store"), Ok(Some(code)));
+        assert_eq!(read.after("other"), Err(NoToken));
+        let moved = Token {
+            base: Some(position(0)),
+            ..read
+        };
+        assert_eq!(moved.after("store"), Err(NoToken));
+    }
+
+    #[test]
     fn damaged_tokens_are_refused() {
         let text = token().to_string();
-        for end in 0..text.len() {
-            assert_eq!(text[..end].parse::<Token>(), Err(NoToken), "{end}");
+        let sealed = token()
+            .at("SECRET".parse().unwrap(), false, "store")
+            .to_string();
+        for text in [&text, &sealed] {
+            for end in 0..text.len() {
+                assert_eq!(text[..end].parse::<Token>(), Err(NoToken), "{end}");
+            }
         }
         let padded = format!("{text}=");
         let longer = format!("{text}{}", "A".repeat(400));

@@ -70,7 +70,7 @@ const SINCE_HINT: &str = "go on with `since`, the token `next` of the answer bef
 /// A request for changes.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangesRequest {
-    /// Filters and limit; the place in a walk comes from the token.
+    /// Filters and limit; the place in a walk is in the token.
     pub(crate) query: ChangesQuery,
     /// Digest of the filters.
     pub(crate) filter_digest: FilterDigest,
@@ -144,12 +144,10 @@ pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
         faults.help("leave `wait` out of the first request".to_owned());
     }
     faults.into_result()?;
-    let since = since.flatten();
-    changes.after = since.as_ref().and_then(|token| token.after.clone());
     Ok(ChangesRequest {
         query: changes,
         filter_digest,
-        since,
+        since: since.flatten(),
         wait: Duration::from_secs(wait.unwrap_or(0).into()),
     })
 }
