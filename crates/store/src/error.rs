@@ -190,6 +190,14 @@ pub enum StoreError {
         /// Prefixes of the first ones.
         prefixes: Vec<String>,
     },
+    /// The change would leave no owner.
+    #[error(
+        "{name} is the last owner; nothing was changed. Add another owner first: `vitrine operators add NAME --role owner`"
+    )]
+    LastOwner {
+        /// Name of the operator.
+        name: String,
+    },
     /// A confirmation in the console was sent before, and done.
     #[error("this was confirmed and done before; nothing was changed now")]
     Confirmed,

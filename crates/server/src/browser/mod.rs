@@ -266,7 +266,7 @@ impl Browser {
         let viewer = match asker {
             Err(problem) => return problem.page(),
             Ok(asker) if request.path == SIGN_IN => return self.sign_in.show(&request, &asker),
-            Ok(Asker::Unknown) => return self.sign_in.demand(&request),
+            Ok(Asker::Unknown { .. }) => return self.sign_in.demand(&request),
             Ok(Asker::Operator(viewer)) => Some(viewer),
             Ok(Asker::Anybody) => None,
         };

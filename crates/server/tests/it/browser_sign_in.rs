@@ -64,6 +64,28 @@ fn with_operators_pages_ask_for_a_sign_in() {
 }
 
 #[test]
+fn console_that_had_operators_stays_closed() {
+    let console = console();
+    assert_eq!(console.get("/catalog", &[]).status, 200);
+    console.add("ines", "viewer");
+    let command = "vitrine operators add NAME --role owner";
+    let sign_in = || text(&console.get("/sign-in", &[]).body);
+    assert!(sign_in().contains(command), "{}", sign_in());
+    console.store.ok(&["operators", "remove", "ines"]);
+    for page in ["/catalog", "/keys"] {
+        assert_eq!(console.get(page, &[]).status, 303, "{page}");
+    }
+    assert!(sign_in().contains(command), "{}", sign_in());
+    // A server that never saw the operator reads the audit log.
+    let store = console.store;
+    let console = Console::open(store, &[]);
+    assert_eq!(console.get("/catalog", &[]).status, 303);
+    console.add("olga", "owner");
+    let shown = text(&console.get("/sign-in", &[]).body);
+    assert!(!shown.contains(command), "{shown}");
+}
+
+#[test]
 fn beyond_loopback_the_cookie_is_secure_and_for_this_host() {
     let console = Console::open(
         Store::of(&[gift_card("A-1")]),

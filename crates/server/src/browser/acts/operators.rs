@@ -1,6 +1,7 @@
 //! Acts on operators. A password is made by the server and shown once, so that nobody types one for somebody else.
 
 use anyhow::{Context as _, anyhow, bail};
+use vitrine_store::StoreError;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::operators::{Operator, OperatorChange, OperatorName, PasswordHash, Role};
 
@@ -80,17 +81,15 @@ fn new_password(context: &Context<'_>) -> anyhow::Result<Option<(String, Passwor
     Ok(Some((text, hash)))
 }
 
-/// Refuses what would leave nobody who can change operators here.
+/// Refuses a plan that would leave no owner. The store refuses the change itself, whoever is faster.
 fn require_other_owner(context: &Context<'_>, operator: &Operator) -> anyhow::Result<()> {
     let all = context.store.operators()?;
     let is_other = |one: &Operator| one.role == Role::Owner && one.name != operator.name;
-    match operator.role != Role::Owner || all.iter().any(is_other) {
-        true => Ok(()),
-        false => bail!(
-            "{} is the last owner; make somebody else an owner first",
-            operator.name
-        ),
+    if operator.role != Role::Owner || all.iter().any(is_other) {
+        return Ok(());
     }
+    let name = operator.name.to_string();
+    Err(StoreError::LastOwner { name }.into())
 }
 
 fn all_operators() -> Vec<(String, &'static str)> {

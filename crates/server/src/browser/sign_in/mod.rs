@@ -1,6 +1,7 @@
 //! Sign-in of operators: who asks for a page, and what ends that.
 //!
-//! Without operators the console shows everything to all who reach it, and acts for nobody. With operators, a request is one's by the
+//! A console that never had operators shows everything to all who reach it, and acts for nobody. It stays closed once it had one: without
+//! an owner, the sign-in page names the command that adds one. With operators, a request is one's by the
 //! session in its cookie, or by the user header of a proxy that is trusted to sign people in. Sessions are read from the store with
 //! each request, so that they end everywhere at once.
 //!
@@ -17,13 +18,12 @@ pub(super) mod pages;
 mod token;
 pub(crate) mod viewer;
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::{HeaderName, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Semaphore;
-use vitrine_store::operators::{Operator, Session};
+use vitrine_store::operators::{Operator, Role, Session};
 use vitrine_store::{Store, StoreError};
 
 use self::attempts::Attempts;
@@ -61,20 +61,27 @@ pub struct SignInSettings {
 /// Person or program that asks for a page.
 #[derive(Debug, Clone)]
 pub(super) enum Asker {
-    /// Anybody: there are no operators.
+    /// Anybody: there never were operators.
     Anybody,
     /// An operator.
     Operator(Viewer),
     /// Somebody who must sign in first.
-    Unknown,
+    Unknown {
+        /// False if nobody can change operators here.
+        has_owner: bool,
+    },
 }
 
-/// Knowledge of whether there are operators, for the time during which the store can't be read.
+/// Knowledge of whether the store has, or ever had, operators. It counts while the store can't be read, and spares reading the
+/// audit log again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
-    Nothing = 0,
-    Operators = 1,
-    NoOperators = 2,
+    /// Nothing was read yet.
+    Nothing,
+    /// There are or were operators.
+    Operators,
+    /// The audit log has no operators up to this entry.
+    NoOperators(u64),
 }
 
 /// Sign-in of one server.
@@ -85,7 +92,7 @@ pub(super) struct SignIn {
     attempts: Arc<Attempts>,
     /// Permits to check a password.
     hashes: Arc<Semaphore>,
-    known: AtomicU8,
+    known: RwLock<Known>,
     /// Last failure to read the store that was logged.
     failure: RwLock<Option<Timestamp>>,
 }
@@ -103,7 +110,7 @@ impl SignIn {
             },
             attempts: Arc::new(Attempts::new()),
             hashes: Arc::new(Semaphore::new(MAX_HASHES)),
-            known: AtomicU8::new(Known::Nothing as u8),
+            known: RwLock::new(Known::Nothing),
             failure: RwLock::new(None),
         }
     }
@@ -117,21 +124,54 @@ impl SignIn {
         if let Some((token, session)) = self.session(request, now)? {
             return Ok(Asker::Operator(Viewer::by_session(session, &token)));
         }
-        match self.store.has_operators() {
-            Ok(has) => {
-                let known = if has {
-                    Known::Operators
-                } else {
-                    Known::NoOperators
-                };
-                self.known.store(known as u8, Ordering::Relaxed);
-                Ok(if has { Asker::Unknown } else { Asker::Anybody })
-            }
-            // Without operators, the catalog is shown from memory, as ever.
-            Err(_) if self.known.load(Ordering::Relaxed) == Known::NoOperators as u8 => {
-                Ok(Asker::Anybody)
-            }
+        match self.had_operators() {
+            Ok(true) => Ok(Asker::Unknown {
+                has_owner: self.has_owner().map_err(|error| self.away(&error))?,
+            }),
+            Ok(false) => Ok(Asker::Anybody),
+            // A console that never had operators shows the catalog from memory.
+            Err(_) if matches!(self.known(), Known::NoOperators(_)) => Ok(Asker::Anybody),
             Err(error) => Err(self.away(&error)),
+        }
+    }
+
+    fn known(&self) -> Known {
+        *self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_known(&self, known: Known) {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+
+    /// Returns whether there are operators, or the audit log says that there were. Reads each entry of the log once.
+    fn had_operators(&self) -> Result<bool, StoreError> {
+        let read = match self.known() {
+            Known::Operators => return Ok(true),
+            Known::NoOperators(last) => last,
+            Known::Nothing => 0,
+        };
+        let had = if self.store.has_operators()? {
+            true
+        } else {
+            let logged = self.store.logged_operators(read)?;
+            if !logged.found {
+                self.set_known(Known::NoOperators(logged.last));
+            }
+            logged.found
+        };
+        if had {
+            self.set_known(Known::Operators);
+        }
+        Ok(had)
+    }
+
+    /// Returns whether there is an owner. If rows are damaged, nobody is told that there is none: `vitrine check` reports them.
+    fn has_owner(&self) -> Result<bool, StoreError> {
+        let is_owner = |operator: &Operator| operator.role == Role::Owner;
+        match self.store.operators() {
+            Ok(operators) => Ok(operators.iter().any(is_owner)),
+            Err(StoreError::Damaged(_)) => Ok(true),
+            Err(error) => Err(error),
         }
     }
 
@@ -194,7 +234,7 @@ impl SignIn {
         if is_over {
             return Ok(None);
         }
-        self.known.store(Known::Operators as u8, Ordering::Relaxed);
+        self.set_known(Known::Operators);
         if now.duration_since(session.used_at) > USE_INTERVAL
             && let Err(error) = self.store.use_session(&token.hash(), now)
             && !matches!(error, StoreError::Busy { .. })

@@ -45,7 +45,8 @@ Examples:
 /// Let people sign in to the console on the admin port: viewers see, editors change products and assortments, owners also keys,
 /// webhooks, the live revision and operators.
 ///
-/// Without operators the console only shows, and asks nobody to sign in.
+/// Until the first operator is added, the console only shows, and asks nobody to sign in. The last owner can't be removed or
+/// get another role.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Operators {
@@ -182,7 +183,7 @@ impl Operators {
                     (true, _) => print_json(&json!({"removed": name.as_str()}))?,
                     (false, false) => print(&format!("{name} removed\n"))?,
                     (false, true) => print(&format!(
-                        "{name} removed\nThere are no operators now: the console only shows, and asks nobody to sign in.\n"
+                        "{name} removed\nNo operator is left, and the console stays closed. Add an owner: `vitrine operators add NAME --role owner`\n"
                     ))?,
                 }
                 Ok(Outcome::Done)
