@@ -338,8 +338,8 @@ pub trait OperatorStore: Send + Sync {
     /// If the store can't be read.
     fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError>;
 
-    /// Stores a session. Deletes those begun before `expired_before`, those that were ended, and the oldest of the operator beyond
-    /// [`MAX_SESSIONS`].
+    /// Stores a session. Deletes those begun before `expired_before`, those that were ended, and of the operator's sessions those beyond
+    /// [`MAX_SESSIONS`]: first those from a clock that is ahead of this one, then the oldest.
     ///
     /// # Errors
     ///

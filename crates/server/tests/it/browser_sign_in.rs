@@ -272,6 +272,33 @@ fn idle_and_old_sessions_end() {
 }
 
 #[test]
+fn session_from_the_future_is_over() {
+    let console = console();
+    console.add("ines", "viewer");
+    // A server whose clock is two minutes ahead wrote it.
+    for set in [
+        "used_at = used_at + 120000",
+        "created_at = created_at + 120000",
+    ] {
+        let session = console.sign_in("ines");
+        let page = || console.get("/catalog", &session.cookie()).status;
+        console.store.sql(&format!(
+            "update operator_session set {}",
+            set.replace("120000", "20000")
+        ));
+        assert_eq!(page(), 200, "clocks differ a little");
+        console
+            .store
+            .sql(&format!("update operator_session set {set}"));
+        assert_eq!(page(), 303, "{set}");
+    }
+    wait_for("a warning", || {
+        let log = console.server.stderr();
+        log.contains("set the clocks of the servers").then_some(())
+    });
+}
+
+#[test]
 fn attempts_are_limited_and_a_known_place_stays_open() {
     let console = Console::open(
         Store::of(&[gift_card("A-1")]),

@@ -138,9 +138,9 @@ impl OperatorStore for PostgresStore {
             session.execute(SESSIONS, sql, &values)?;
             let sql = "delete from vitrine.operator_session where operator = $1 and token_hash not in \
                           (select token_hash from vitrine.operator_session where operator = $1 \
-                           order by created_at desc, token_hash limit $2)";
+                           order by created_at > $3, created_at desc, token_hash limit $2)";
             let kept = i64::from(MAX_SESSIONS);
-            let values = [operator.param(), kept.param()];
+            let values = [operator.param(), kept.param(), at.param()];
             session.execute(SESSIONS, sql, &values).map(drop)
         })
     }

@@ -164,8 +164,8 @@ impl OperatorStore for SqliteStore {
             transaction.execute(
                 "delete from operator_session where operator = ?1 and token_hash not in \
                     (select token_hash from operator_session where operator = ?1 \
-                     order by created_at desc, token_hash limit ?2)",
-                params![operator.as_str(), MAX_SESSIONS],
+                     order by created_at > ?3, created_at desc, token_hash limit ?2)",
+                params![operator.as_str(), MAX_SESSIONS, at],
             )?;
             Ok(())
         })

@@ -212,6 +212,16 @@ fn sessions_are_bounded(store: &dyn Store) {
         store.add_session(&session(&ines, number), BEGAN).unwrap();
     }
     let is_there = |token: u8| store.session(&[token; 32]).unwrap().is_some();
+    let ahead = NewSession {
+        created_at: BEGAN + SignedDuration::from_hours(1_000),
+        ..session(&olga, 201)
+    };
+    store.add_session(&ahead, BEGAN).unwrap();
+    for number in 100..100 + most {
+        store.add_session(&session(&olga, number), BEGAN).unwrap();
+    }
+    assert!(!is_there(201), "one from a clock that is ahead ends first");
+    store.add_session(&session(&olga, 200), BEGAN).unwrap();
     assert!(!is_there(0), "the oldest ended");
     assert!((1..=most).all(is_there));
     assert!(is_there(200), "others stay");

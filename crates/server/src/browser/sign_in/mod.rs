@@ -40,6 +40,9 @@ const MAX_IDLE: SignedDuration = SignedDuration::from_hours(1);
 /// Time after its sign-in at which each session ends.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(12);
 
+/// Difference of clocks that servers may have. A session with a later time than this is over here: it would outlast its limits.
+const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_mins(1);
+
 /// Interval at which the use of a session is stored.
 const USE_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
@@ -93,7 +96,7 @@ pub(super) struct SignIn {
     /// Permits to check a password.
     hashes: Arc<Semaphore>,
     known: RwLock<Known>,
-    /// Last failure to read the store that was logged.
+    /// Time of the last warning.
     failure: RwLock<Option<Timestamp>>,
 }
 
@@ -229,7 +232,15 @@ impl SignIn {
         let Some(session) = found.map_err(|error| self.away(&error))? else {
             return Ok(None);
         };
-        let is_over = now.duration_since(session.created_at) > MAX_AGE
+        let is_from_future = now.duration_since(session.created_at) < -MAX_CLOCK_DIFFERENCE
+            || now.duration_since(session.used_at) < -MAX_CLOCK_DIFFERENCE;
+        if is_from_future {
+            self.warn(now, || {
+                tracing::warn!(session.created_at = %session.created_at, session.used_at = %session.used_at, "refused a session of the console with a time in the future: set the clocks of the servers");
+            });
+        }
+        let is_over = is_from_future
+            || now.duration_since(session.created_at) > MAX_AGE
             || now.duration_since(session.used_at) > MAX_IDLE;
         if is_over {
             return Ok(None);
@@ -244,15 +255,21 @@ impl SignIn {
         Ok(Some((token, session)))
     }
 
-    /// Returns the problem of a sign-in that can't be checked. Logged once a minute: each page asks.
-    fn away(&self, error: &StoreError) -> Problem {
-        let now = Timestamp::now();
+    /// Logs a warning, at most once a minute: each page asks.
+    fn warn(&self, now: Timestamp, log: impl FnOnce()) {
         let mut last = self.failure.write().unwrap_or_else(PoisonError::into_inner);
         let is_due = last.is_none_or(|last| now.duration_since(last) > USE_INTERVAL);
         if is_due {
             *last = Some(now);
-            tracing::warn!(error = %ErrorChain(error), "the console can't check who is signed in");
+            log();
         }
+    }
+
+    /// Returns the problem of a sign-in that can't be checked.
+    fn away(&self, error: &StoreError) -> Problem {
+        self.warn(Timestamp::now(), || {
+            tracing::warn!(error = %ErrorChain(error), "the console can't check who is signed in");
+        });
         Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The store can't be read",
