@@ -352,7 +352,7 @@ fn route(path: &str) -> Option<Route> {
         ["catalog", code, "icon"] => Some(Route::Picture(product_code(code)?, Picture::Icon)),
         ["revisions"] => Some(Route::Revisions),
         ["revisions", "compare"] => Some(Route::Comparison),
-        ["revisions", number] => number.parse().ok().map(Route::Revision),
+        ["revisions", number] => query::number(number).map(Route::Revision),
         ["overrides"] => Some(Route::Overrides),
         ["assortments"] => Some(Route::Assortments),
         ["assortments", name] if check_name(name).is_ok() => {
