@@ -221,6 +221,38 @@ fn faults_stand_beside_their_fields() {
 }
 
 #[test]
+fn selection_has_a_bounded_number_of_patterns() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let patterns = |count: usize| (0..count).map(|number| format!("{number}-* "));
+    for (codes, status, words) in [
+        (
+            patterns(10_000).collect::<String>(),
+            400,
+            "10000 patterns, and the limit is 100",
+        ),
+        (patterns(99).chain(["A-*".to_owned()]).collect(), 200, "A-1"),
+        (
+            (0..9_000).map(|number| format!("A-{number} ")).collect(),
+            200,
+            "A-1",
+        ),
+    ] {
+        let reply = console.post_form("/acts/disable", &editor, &[("code", &codes)]);
+        let shown = text(&reply.body);
+        assert_eq!(reply.status, status, "{shown}");
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let many: Vec<String> = (0..101).map(|number| format!("{number}-*")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let output = console
+        .store
+        .run(&[&["disable", "--dry-run"], &many[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("101 patterns, and the limit is 100"));
+}
+
+#[test]
 fn acts_are_listed_by_their_subjects() {
     let console = console();
     for (role, subjects) in [

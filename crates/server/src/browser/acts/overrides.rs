@@ -20,6 +20,9 @@ use crate::times::to_second;
 /// Maximum number of overrides that stay which have a sentence each.
 const MAX_REMAINING: usize = 3;
 
+/// Maximum number of values that an override sets here.
+const MAX_VALUES: usize = 250;
+
 /// An act that makes an override.
 #[derive(Clone, Copy)]
 struct Make {
@@ -212,7 +215,14 @@ pub(super) fn allowances(form: &Form) -> Result<Vec<Allowance>, String> {
 /// Reads values, one a line.
 fn values(lines: &str) -> Result<Vec<Assignment>, String> {
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
-    let parsed = lines.map(|line| {
+    let lines: Vec<&str> = lines.collect();
+    if lines.len() > MAX_VALUES {
+        return Err(format!(
+            "Values: these are {} lines, and the limit is {MAX_VALUES}.",
+            lines.len()
+        ));
+    }
+    let parsed = lines.into_iter().map(|line| {
         line.parse::<Assignment>()
             .map_err(|invalid| format!("Values: `{}` isn't {invalid}.", line.replace('`', "'")))
     });

@@ -52,7 +52,8 @@ pub(super) fn read(form: &Form) -> Result<Selection, String> {
     let selection = Selection {
         codes: each(&form.words("code"), "Product codes", |word| {
             word.parse::<CodePattern>()
-        })?,
+        })?
+        .into(),
         countries: each(&form.words("country"), "Countries", Country::assigned)?,
         categories: form
             .items("category")
@@ -79,13 +80,15 @@ pub(super) fn read(form: &Form) -> Result<Selection, String> {
             _ => return Err("Orderable: choose one of the values of the form.".to_owned()),
         },
     };
-    match selection == Selection::default() {
-        true => Err(
+    if selection == Selection::default() {
+        return Err(
             "Product codes: no products are selected; name some, or all of them with `*`."
                 .to_owned(),
-        ),
-        false => Ok(selection),
+        );
     }
+    selection
+        .checked()
+        .map_err(|too_large| format!("Product codes: this selects by {too_large}."))
 }
 
 fn each<T>(
