@@ -211,6 +211,14 @@ pub enum StoreError {
         /// Maximum number.
         limit: u64,
     },
+    /// The endpoint has no attempt to wait for.
+    #[error("the endpoint {id} {reason}; nothing was changed")]
+    NothingToRetry {
+        /// Id of the endpoint.
+        id: String,
+        /// Reason.
+        reason: &'static str,
+    },
     /// The secrets of webhooks are derived from another key file.
     #[error(
         "the webhook key file isn't the one from which the secrets of this store's endpoints are derived; nothing was changed. Use that file, or delete all endpoints (`vitrine webhooks delete`) to begin with another"

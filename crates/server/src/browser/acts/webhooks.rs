@@ -1,14 +1,14 @@
 //! Acts on webhook endpoints.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::record::{Availability, PublishedRevision};
-use vitrine_store::webhooks::{Endpoint, EndpointChange, EventFormat};
+use vitrine_store::webhooks::{Endpoint, EndpointChange, EndpointStatus, EventFormat};
 
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
-use crate::webhooks::{has_changes_since, replay_position};
+use crate::webhooks::{has_changes_since, replay_position, require_key};
 
 /// A change of an endpoint, and a warning of an effect that the operator may not have meant.
 struct Decided {
@@ -47,6 +47,15 @@ const TEST: OnEndpoint = OnEndpoint {
         "A test event will be sent to",
         "A test event was asked for:",
     ),
+    undo: None,
+};
+
+const RETRY: OnEndpoint = OnEndpoint {
+    title: "Try a webhook endpoint now",
+    lead: "A deliverer makes the next attempt within a second, without waiting for its time.",
+    action: AuditAction::RetryWebhook,
+    command: "vitrine webhooks retry",
+    words: ("The waiting event will be sent now to", "Tried now:"),
     undo: None,
 };
 
@@ -90,6 +99,21 @@ pub(super) fn test(context: &Context<'_>) -> Outcome {
         getrandom::fill(&mut random)?;
         let event = format!("msg_test_{}", Hexadecimal(&random));
         Ok(EndpointChange::Test(event).into())
+    })
+}
+
+pub(super) fn show_retry(context: &Context<'_>) -> Outcome {
+    RETRY.page(context).into()
+}
+
+pub(super) fn retry(context: &Context<'_>) -> Outcome {
+    RETRY.run(context, |endpoint| {
+        require_key(context.store, endpoint)?;
+        let is_active = endpoint.status == EndpointStatus::Active;
+        match is_active && endpoint.progress.next_attempt_at.is_some() {
+            true => Ok(EndpointChange::Retry.into()),
+            false => bail!("Endpoint: it isn’t active, or no event waits for another attempt"),
+        }
     })
 }
 
