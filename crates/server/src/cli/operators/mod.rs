@@ -5,6 +5,7 @@
 mod password;
 
 use anyhow::{anyhow, bail};
+use clap::builder::TypedValueParser as _;
 use clap::{ArgGroup, Args, Subcommand};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use vitrine_store::{IfMissing, Store};
 
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
+use super::plain_text::PlainText;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::operators::{new_operator, sign_in};
@@ -81,6 +83,7 @@ pub(super) struct Add {
     #[command(flatten)]
     note: NoteArgs,
     /// Name of the operator, as it stands in the audit log; behind a proxy, as its header says.
+    #[arg(value_parser = PlainText.try_map(|name| name.parse::<OperatorName>()))]
     name: OperatorName,
     /// Role: viewer, editor or owner.
     #[arg(long)]
