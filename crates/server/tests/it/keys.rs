@@ -426,3 +426,13 @@ fn whole_key_is_refused_as_label_note_or_name() {
     }
     assert_eq!(listed(&store).len(), 2);
 }
+
+#[test]
+fn new_key_says_when_servers_accept_it() {
+    let store = catalog();
+    let created = store.run(&["keys", "create", "--label", "partner"]);
+    assert!(text(&created.stderr).contains("Servers accept it within a second."));
+    assert_eq!(text(&created.stdout).lines().count(), 1);
+    let created = store.run(&["keys", "create", "--label", "partner", "--json"]);
+    assert!(created.stderr.is_empty(), "{created:?}");
+}

@@ -208,8 +208,9 @@ pub(super) fn show(
     let mut err = output::stderr();
     writeln!(err, "Copy this key now; it won't be shown again.")?;
     let now = Timestamp::now();
-    if record.status(now) == KeyStatus::Expired {
-        writeln!(err, "It has expired already.")?;
+    match record.status(now) {
+        KeyStatus::Expired => writeln!(err, "It has expired already.")?,
+        _ => writeln!(err, "Servers accept it within a second.")?,
     }
     for old in ending {
         match old.expires_at {
