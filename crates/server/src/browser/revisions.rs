@@ -51,6 +51,8 @@ struct RevisionPage {
     /// True if the revision before it can be read.
     has_before: bool,
     has_next: bool,
+    /// True if a rollback can make it live: it isn't, and it wasn't pruned.
+    can_be_live: bool,
     kinds: [KindView; 3],
     view: DifferencesView,
 }
@@ -295,6 +297,7 @@ fn read(
         assets: ASSETS,
         here: "revisions",
         number,
+        can_be_live: has_next && published.availability == Availability::Readable,
         published,
         has_before,
         has_next,
