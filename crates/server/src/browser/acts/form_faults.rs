@@ -25,7 +25,7 @@ impl FormFaults {
             Ok(value) => return Ok(Some(value)),
             Err(error) => error,
         };
-        if error.chain().any(|cause| cause.is::<StoreError>()) {
+        if error.chain().any(<dyn std::error::Error>::is::<StoreError>) {
             return Err(error);
         }
         match error.downcast::<Self>() {
