@@ -266,7 +266,7 @@ impl Browser {
         let viewer = match asker {
             Err(problem) => return problem.page(),
             Ok(asker) if request.path == SIGN_IN => return self.sign_in.show(&request, &asker),
-            Ok(Asker::Unknown) => return self.sign_in.demand(&request),
+            Ok(Asker::Unknown { .. }) => return self.sign_in.demand(&request),
             Ok(Asker::Operator(viewer)) => Some(viewer),
             Ok(Asker::Anybody) => None,
         };
@@ -352,7 +352,7 @@ fn route(path: &str) -> Option<Route> {
         ["catalog", code, "icon"] => Some(Route::Picture(product_code(code)?, Picture::Icon)),
         ["revisions"] => Some(Route::Revisions),
         ["revisions", "compare"] => Some(Route::Comparison),
-        ["revisions", number] => number.parse().ok().map(Route::Revision),
+        ["revisions", number] => query::number(number).map(Route::Revision),
         ["overrides"] => Some(Route::Overrides),
         ["assortments"] => Some(Route::Assortments),
         ["assortments", name] if check_name(name).is_ok() => {

@@ -32,10 +32,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use anyhow::bail;
 use ipnet::IpNet;
+use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use vitrine_model::key::KeyRecord;
 use vitrine_store::Store;
+use vitrine_store::webhooks::Endpoint;
 
 use crate::http::request::parameters;
 use crate::live::{Live, lower_priority};
@@ -74,6 +78,20 @@ impl fmt::Debug for DelivererSettings {
             .field("is_paced", &self.is_paced)
             .finish_non_exhaustive()
     }
+}
+
+/// Refuses an endpoint that ended with its key.
+///
+/// # Errors
+///
+/// If its key isn't accepted any more, or the store can't be read.
+pub(crate) fn require_key(store: &dyn Store, endpoint: &Endpoint) -> anyhow::Result<()> {
+    let (key, now) = (&endpoint.key, Timestamp::now());
+    let is_active = |record: &KeyRecord| record.prefix == *key && record.is_active(now);
+    if !store.keys()?.iter().any(is_active) {
+        bail!("its key {key} was revoked or has expired, and the endpoint ended with it");
+    }
+    Ok(())
 }
 
 /// Parts that a deliverer works with.

@@ -3,7 +3,7 @@
 //!
 //! [`ACTS`] has all acts, with the least role of each: requests are routed by it, and tests go through it.
 //!
-//! - `table`: all acts; `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before;
+//! - `table`: all acts; `form`: fields of a form, and `form_faults`: their faults; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before;
 //!   `places`: places for acts
 //! - `overrides`: overrides of products, and `override_change`: what they do; `again`: those that ended, made again; `selection`: the products that a form selects
 //! - `rules`: the editor of an assortment; `assortments`: other acts on them; `edits`: how both are judged and written
@@ -16,6 +16,7 @@ mod confirmed;
 mod edits;
 mod failure;
 pub(super) mod form;
+mod form_faults;
 pub(super) mod index;
 mod keys;
 mod operators;

@@ -6,7 +6,7 @@ use vitrine_model::changes::ChangesQuery;
 use vitrine_wire::error::FaultType;
 
 use super::faults::{Faults, read};
-use super::{FilterParameter, Parameter, limit, rows, set_filter};
+use super::{FilterParameter, Parameter, limit, rows, set_filter, whole_number};
 use crate::http::error::ApiError;
 use crate::http::request::changes_token::{FilterDigest, Token};
 
@@ -168,13 +168,12 @@ fn refuse_token(row: &Parameter, value: &str, faults: &mut Faults) {
 }
 
 fn seconds(row: &Parameter, value: &str, faults: &mut Faults) -> Option<u8> {
-    let digits = value.strip_prefix('-').unwrap_or(value);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        faults.invalid(row, value);
-        return None;
-    }
+    let seconds = whole_number(row, value, faults)?;
     // A number that doesn't parse now is too small or too large for the type.
-    let seconds = value.parse().ok().filter(|wait| *wait <= MAX_WAIT_SECONDS);
+    let seconds = seconds
+        .parse()
+        .ok()
+        .filter(|wait| *wait <= MAX_WAIT_SECONDS);
     if seconds.is_none() {
         faults.out_of_range(row, value);
     }

@@ -17,6 +17,7 @@ use vitrine_wire::error::FaultType;
 pub(crate) use self::changes::{ChangesRequest, MAX_WAIT_SECONDS, changes};
 use self::faults::{Faults, read};
 use crate::http::error::ApiError;
+use crate::http::request::query;
 use crate::http::routes::{KeyedOperation, Operation};
 
 /// A query parameter.
@@ -371,15 +372,24 @@ fn set_filter(
 }
 
 fn limit(row: &Parameter, value: &str, faults: &mut Faults) -> Option<Limit> {
-    let digits = value.strip_prefix('-').unwrap_or(value);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        faults.invalid(row, value);
-        return None;
-    }
+    let limit = whole_number(row, value, faults)?;
     // A number that doesn't parse now is too small or too large for the type.
-    let limit = value.parse().ok().and_then(Limit::new);
+    let limit = limit.parse().ok().and_then(Limit::new);
     if limit.is_none() {
         faults.out_of_range(row, value);
     }
     limit
+}
+
+/// Returns a value that is a whole number in its only form, and refuses others.
+fn whole_number<'v>(row: &Parameter, value: &'v str, faults: &mut Faults) -> Option<&'v str> {
+    let number = query::whole_number(value);
+    if number.is_none() {
+        faults.invalid(row, value);
+        let digits = value.trim_start_matches(['+', '-', ' ']);
+        if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            faults.help("write the number without leading zeros and without `+`".to_owned());
+        }
+    }
+    number
 }
