@@ -34,10 +34,12 @@ fn list(settings: &Configuration, query: Query<'_>) -> Listed {
         query.is_orderable,
         query.countries,
         None,
+        None,
+        None,
+        None,
         query.before,
         query.after,
         Some(7),
-        None,
         None,
         None,
         None,
@@ -68,7 +70,7 @@ type Got = Result<Product, openapi::apis::Error<GetProductError>>;
 
 fn product(settings: &Configuration, code: &str, form: Option<&str>) -> Got {
     get_product(
-        settings, code, form, None, None, None, None, None, None, None,
+        settings, code, form, None, None, None, None, None, None,
     )
 }
 
@@ -154,7 +156,7 @@ fn main() {
         }
         other => panic!("{other:?}"),
     }
-    head_ping(&settings_now, None, None, None, None, None, None, None).expect("a good key");
+    head_ping(&settings_now, None, None, None, None, None, None).expect("a good key");
 
     // Values and fields added later.
     let later = settings("VITRINE_LATER");
