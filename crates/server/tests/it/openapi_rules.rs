@@ -121,7 +121,7 @@ fn schemas_use_only_members_that_generators_understand() {
     }
 }
 
-/// What one member says, another one doesn't: tools go by either, and some can't join the two.
+/// Tools go by one of several members that restrict a value, and some can't join them.
 #[test]
 fn schemas_restrict_a_value_in_one_way() {
     for document in documents() {

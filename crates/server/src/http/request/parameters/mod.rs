@@ -3,7 +3,9 @@
 //!
 //! - `rows`: the rows; `faults`: reads a query by its rows and collects faults
 //! - `changes`: parameters of the changes feed
+//! - `categories`: categories that a client can't have meant
 
+mod categories;
 mod changes;
 mod faults;
 mod rows;
@@ -14,6 +16,7 @@ use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::FaultType;
 
+pub(crate) use self::categories::check_categories;
 pub(crate) use self::changes::{ChangesRequest, MAX_WAIT_SECONDS, changes};
 use self::faults::{Faults, read};
 use crate::http::error::ApiError;
@@ -158,11 +161,17 @@ static LIST: [(ListParameter, Parameter); 9] = [
 ];
 
 /// Parameters of other APIs, and the help for each.
-const LIST_HINTS: [(&str, &str); 5] = [
+const LIST_HINTS: [(&str, &str); 11] = [
     ("page", PAGING_HINT),
     ("offset", PAGING_HINT),
     ("per_page", PAGING_HINT),
     ("cursor", PAGING_HINT),
+    ("page_size", SIZE_HINT),
+    ("pagesize", SIZE_HINT),
+    ("size", SIZE_HINT),
+    ("count", SIZE_HINT),
+    ("max_results", SIZE_HINT),
+    ("top", SIZE_HINT),
     (
         "code",
         "give codes as `codes`, or read one product at `/v2/product/{code}`",
@@ -170,6 +179,8 @@ const LIST_HINTS: [(&str, &str); 5] = [
 ];
 
 const PAGING_HINT: &str = "page with `after` and `limit`";
+
+const SIZE_HINT: &str = "give the number of products as `limit`";
 
 /// Parameters of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
