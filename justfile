@@ -105,6 +105,10 @@ recipes:
 deployment:
     ci/deployment
 
+# nginx with the files of deploy/nginx before the demo
+nginx:
+    ci/nginx
+
 # Breaking changes of the client crate since a commit
 semver *commit:
     ci/semver {{commit}}
