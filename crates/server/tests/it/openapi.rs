@@ -45,6 +45,10 @@ fn unknown_version_of_the_document_is_refused() {
         let refused = server.send("GET", &format!("/openapi.json?{query}"), &[]);
         assert_eq!(refused.status, 400, "{query}");
         assert_eq!(refused.error(), "bad_request", "{query}");
+        let body = text(&refused.body);
+        let names_all = ["2024-02-05", "2026-12-01"].map(|version| body.contains(version));
+        let is_version = query.starts_with("version=") && !query.contains('&');
+        assert!(!is_version || names_all == [true, true], "{query}: {body}");
     }
     let refused = store.run(&["openapi", "--api-version", "2023-07-27"]);
     assert_eq!(refused.status.code(), Some(2));

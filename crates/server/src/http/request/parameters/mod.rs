@@ -95,7 +95,7 @@ impl Values {
             Self::Token => "the token `next` of an answer",
             Self::Wait => "a whole number of seconds from 0 to 55",
             Self::Search => "some words, at most 100 characters",
-            Self::Version => "the date of a served API version, such as `2026-12-01`",
+            Self::Version => "the date of a served API version: `2026-12-01` or `2024-02-05`",
         }
     }
 }
