@@ -76,7 +76,7 @@ fn product(settings: &Configuration, code: &str, form: Option<&str>) -> Got {
 
 fn texts(settings: &Configuration, form: &str) -> ContentResources {
     let product = product(settings, "HALLOWMERE-GB", Some(form)).expect("a product");
-    product.gift_card.expect("a gift card").content_resources
+    *product.gift_card.expect("a gift card").content_resources
 }
 
 fn refused(got: Got) -> String {
