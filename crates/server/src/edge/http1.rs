@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::connection::{
     CLOSE_TIMEOUT, Connection, EVICTION_TIMEOUT, Phase, Shared, end_within, log_end,
@@ -131,6 +132,8 @@ impl Connection {
             };
             if let End::Ended(ended) = end {
                 let Parking::Parked(parked) = state.swap(Parking::Empty) else {
+                    let http1::Parts { io, read_buf, .. } = connection.into_parts();
+                    refuse_http2(io.into_inner(), &read_buf).await;
                     return log_end(ended);
                 };
                 let http1::Parts { io, read_buf, .. } = connection.into_parts();
@@ -168,6 +171,19 @@ impl Connection {
             }
             return end_within(CLOSE_TIMEOUT, connection).await;
         }
+    }
+}
+
+/// Sends what other unparsable heads get to a client that begins with HTTP/2: hyper recognises its preface, and leaves the
+/// response to the caller.
+async fn refuse_http2(mut socket: impl AsyncWrite + Unpin, unread: &[u8]) {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const REFUSAL: &[u8] =
+        b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    if unread.starts_with(PREFACE) {
+        // The socket limits the time, and a client that is gone needs no response.
+        let _ = socket.write_all(REFUSAL).await;
+        let _ = socket.shutdown().await;
     }
 }
 

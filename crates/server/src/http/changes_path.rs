@@ -97,6 +97,11 @@ impl<'r> Admitted<'_, 'r> {
         log.revision = Some(feed.position.number);
         let now = Timestamp::now();
         let assortment = key.visible.assortment()?;
+        if request.since.is_none() {
+            let visible = Visible::new(assortment, &feed.snapshot, version.discounts);
+            let categories = || visible.categories(&feed.snapshot);
+            parameters::check_categories(&request.query.filter, categories)?;
+        }
         let seen = VisibleFeed::new(&feed, assortment, now);
         let terms = self.terms(version.date, &feed, &seen);
         let start = changes::start(seen, &request, terms, waited.moved);

@@ -128,6 +128,7 @@ mod mirror_versions;
 mod openapi;
 mod openapi_examples;
 mod openapi_headers;
+mod openapi_rules;
 mod operators;
 mod overrides;
 mod overrides_commands;

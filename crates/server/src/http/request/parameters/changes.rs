@@ -53,7 +53,7 @@ static CHANGES: [(ChangesParameter, Parameter); 9] = [
 ];
 
 /// Parameters of other APIs, and the help for each.
-const HINTS: [(&str, &str); 9] = [
+const HINTS: [(&str, &str); 15] = [
     ("before", SINCE_HINT),
     ("after", SINCE_HINT),
     ("cursor", SINCE_HINT),
@@ -62,8 +62,16 @@ const HINTS: [(&str, &str); 9] = [
     ("token", SINCE_HINT),
     ("code", "give codes as `codes`"),
     ("timeout", "give the seconds to wait as `wait`"),
-    ("per_page", "give the number of changes as `limit`"),
+    ("per_page", SIZE_HINT),
+    ("page_size", SIZE_HINT),
+    ("pagesize", SIZE_HINT),
+    ("size", SIZE_HINT),
+    ("count", SIZE_HINT),
+    ("max_results", SIZE_HINT),
+    ("top", SIZE_HINT),
 ];
+
+const SIZE_HINT: &str = "give the number of changes as `limit`";
 
 const SINCE_HINT: &str = "go on with `since`, the token `next` of the answer before";
 

@@ -3,7 +3,9 @@
 //!
 //! - `rows`: the rows; `faults`: reads a query by its rows and collects faults
 //! - `changes`: parameters of the changes feed
+//! - `categories`: categories that a client can't have meant
 
+mod categories;
 mod changes;
 mod faults;
 mod rows;
@@ -14,6 +16,7 @@ use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::FaultType;
 
+pub(crate) use self::categories::check_categories;
 pub(crate) use self::changes::{ChangesRequest, MAX_WAIT_SECONDS, changes};
 use self::faults::{Faults, read};
 use crate::http::error::ApiError;
@@ -93,7 +96,7 @@ impl Values {
             Self::Token => "the token `next` of an answer",
             Self::Wait => "a whole number of seconds from 0 to 55",
             Self::Search => "some words, at most 100 characters",
-            Self::Version => "the date of a served API version, such as `2026-12-01`",
+            Self::Version => "the date of a served API version: `2026-12-01` or `2024-02-05`",
         }
     }
 }
@@ -159,11 +162,17 @@ static LIST: [(ListParameter, Parameter); 9] = [
 ];
 
 /// Parameters of other APIs, and the help for each.
-const LIST_HINTS: [(&str, &str); 5] = [
+const LIST_HINTS: [(&str, &str); 11] = [
     ("page", PAGING_HINT),
     ("offset", PAGING_HINT),
     ("per_page", PAGING_HINT),
     ("cursor", PAGING_HINT),
+    ("page_size", SIZE_HINT),
+    ("pagesize", SIZE_HINT),
+    ("size", SIZE_HINT),
+    ("count", SIZE_HINT),
+    ("max_results", SIZE_HINT),
+    ("top", SIZE_HINT),
     (
         "code",
         "give codes as `codes`, or read one product at `/v2/product/{code}`",
@@ -171,6 +180,8 @@ const LIST_HINTS: [(&str, &str); 5] = [
 ];
 
 const PAGING_HINT: &str = "page with `after` and `limit`";
+
+const SIZE_HINT: &str = "give the number of products as `limit`";
 
 /// Parameters of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
