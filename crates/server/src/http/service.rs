@@ -323,9 +323,16 @@ impl Service {
         if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
             return Err(too_large());
         }
-        let collected = Limited::new(body, MAX_BODY_BYTES).collect();
-        match tokio::time::timeout(self.body_timeout, collected).await {
-            Ok(Ok(_)) => Ok(()),
+        let mut body = pin!(Limited::new(body, MAX_BODY_BYTES));
+        let dropped = async {
+            // Nothing of it is kept until all has arrived.
+            while let Some(frame) = body.frame().await {
+                frame?;
+            }
+            Ok::<_, BoxError>(())
+        };
+        match tokio::time::timeout(self.body_timeout, dropped).await {
+            Ok(Ok(())) => Ok(()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
             Ok(Err(_)) => Err(ApiError::unreadable_body()),
             Err(_) => Err(ApiError::plain(ErrorType::Timeout)),
