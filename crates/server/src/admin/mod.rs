@@ -6,12 +6,14 @@
 //!
 //! - `pages`: responses
 //! - `scrape`: `/metrics`; `limits`, `changes`, `instants`: its metrics of limits, of the changes feed, and of overrides
+//! - `state_files`: files of the state directory
 
 mod changes;
 pub(crate) mod instants;
 mod limits;
 mod pages;
 mod scrape;
+mod state_files;
 
 use std::convert::Infallible;
 use std::io;

@@ -1,5 +1,6 @@
 //! Pages of the admin port.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::scrape;
+use super::state_files::WrittenFile;
+use super::{scrape, state_files};
 use crate::browser::{Browser, MAX_UNKNOWN_FORM_BYTES, Page, PageRequest};
 use crate::edge::presence::Presence;
 use crate::http::App;
@@ -251,6 +253,8 @@ struct Readiness {
     reason: Option<NotReady>,
     revision: Option<LiveRevision>,
     store: StoreContact,
+    /// Files of the state directory by name; null without one.
+    state_files: Option<BTreeMap<&'static str, WrittenFile>>,
 }
 
 /// Contact with the followed store.
@@ -306,6 +310,7 @@ fn ready(app: &App) -> Page {
         reason,
         revision,
         store: store_contact(app),
+        state_files: state_files::written(&app.live.metrics.state_files, now),
     };
     let status = match reason {
         None => StatusCode::OK,

@@ -7,7 +7,7 @@ use vitrine_model::snapshot::Damage;
 use vitrine_wire::error::ErrorType;
 
 use super::pages::{is_store_readable, not_ready};
-use super::{changes, instants, limits};
+use super::{changes, instants, limits, state_files};
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, MetricType};
@@ -47,6 +47,7 @@ pub(super) fn text(app: &App) -> String {
     webhooks(&metrics.webhooks, &mut into);
     instants::describe(&metrics.instants, &mut into);
     following(app, &mut into);
+    state_files::describe(&app.live.metrics.state_files, &mut into);
     caches(app, &mut into);
     into.metric(
         "vitrine_build_info",

@@ -14,6 +14,7 @@ use super::follow_assortments::{former_versions, is_history_of, known_versions, 
 use super::keys_file::{self, KeysFileWriter};
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
+use crate::metrics::state_files::StateFile;
 use crate::panic_point::PanicPoint;
 
 /// Maximum number of versions of assortments that are read at a start.
@@ -36,7 +37,9 @@ impl KeyPoll {
     pub(super) fn new(followed: FollowContext) -> Result<Self, StoreError> {
         let live = Arc::clone(&followed.live);
         Ok(Self {
-            file: followed.start_writer(|directory| KeysFileWriter::start(directory, live))?,
+            file: followed.start_writer(StateFile::Keys, |directory| {
+                KeysFileWriter::start(directory, live)
+            })?,
             followed,
             seen: None,
             is_history_read: false,

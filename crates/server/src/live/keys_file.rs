@@ -23,7 +23,8 @@ use super::Live;
 use super::background::lower_priority;
 use super::follow_assortments::assortment;
 use super::state_directory::{PARTIAL_KEYS_PREFIX, StateDirectory};
-use crate::error_chain::ErrorChain;
+use super::state_file::record_write;
+use crate::metrics::state_files::StateFile;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
@@ -257,7 +258,6 @@ impl KeysFileWriter {
 }
 
 fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
-    let mut failing = false;
     let mut written: Option<Instant> = None;
     loop {
         let changed = match changes.recv_timeout(REFRESH_INTERVAL) {
@@ -279,17 +279,9 @@ fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
             PanicPoint::KeysFile.pass();
             write(directory, &live.keys(), Timestamp::now() - age)
         });
-        match written_now.unwrap_or_else(|panicked| Err(io::Error::other(panicked))) {
-            Ok(()) => {
-                written = contact;
-                failing = false;
-            }
-            Err(error) if !failing => {
-                let error = ErrorChain(&error);
-                tracing::warn!(%error, "the keys file can't be written");
-                failing = true;
-            }
-            Err(_) => {}
+        // A failed write is tried again at the next interval.
+        if record_write(live, StateFile::Keys, written_now) {
+            written = contact;
         }
     }
 }
