@@ -1,5 +1,5 @@
 //! Limits of connections: in all, per address, and of those without a key. At a limit, the connection that has been
-//! idle longest is closed for the new one.
+//! idle longest is closed for the new one; before it, one that waits for changes and whose client has closed its side.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,6 +72,7 @@ impl Admission {
             presence: Arc::clone(&presence),
             address,
             caller: Caller::WithoutKey,
+            is_closed: false,
         };
         open.insert(number, entry);
         drop(open);
@@ -84,6 +85,14 @@ impl Admission {
 
     /// Closes a connection if `limit` is reached: of those examined, the one that was idle longest.
     fn make_room(&self, open: &mut OpenConnections, limit: Limit, now: u64) -> Result<(), Refusal> {
+        if limit.is_met(open, &self.limits)
+            && open.closing < MAX_CLOSING
+            && let Some(closed) = limit.closed(open, &self.limits)
+            && let Some(entry) = open.remove(closed)
+        {
+            entry.presence.evict();
+            open.closing += 1;
+        }
         let mut idlest: Option<(u64, u64)> = None;
         for _ in 0..MAX_CANDIDATES {
             if !limit.is_met(open, &self.limits) {
@@ -135,6 +144,22 @@ impl Admission {
     }
 }
 
+impl Admitted {
+    /// Records that the connection waits for changes, and that its client has closed its side.
+    pub(super) fn note_closed(&self) {
+        let open = &self.admission.open;
+        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = open.remove(self.number) {
+            let entry = Entry {
+                caller: entry.presence.caller(),
+                is_closed: true,
+                ..entry
+            };
+            open.insert(self.number, entry);
+        }
+    }
+}
+
 impl Drop for Admitted {
     fn drop(&mut self) {
         let open = &self.admission.open;
@@ -162,6 +187,19 @@ impl Limit {
             Self::Keyless => open.keyless.len() >= limits.keyless(),
             Self::All => open.connections.len() >= limits.connections,
         }
+    }
+
+    /// Returns a closed connection whose end makes room. It has presented a key.
+    fn closed(self, open: &OpenConnections, limits: &Limits) -> Option<u64> {
+        let closed = match self {
+            Self::Address(address) => {
+                let at = open.at(address)?;
+                (at.all >= limits.per_address).then_some(&at.closed)?
+            }
+            Self::Keyless => return None,
+            Self::All => &open.closed,
+        };
+        closed.first().copied()
     }
 
     /// Returns the connection to examine first. If a limit of keyless connections is reached, it needn't be idle yet:

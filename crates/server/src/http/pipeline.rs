@@ -21,7 +21,7 @@ use super::access_log::RequestLogContext;
 use super::changes_path::{Deferred, Waited};
 use super::endpoints::texts;
 use super::error::ApiError;
-use super::parking::{Connection, ParkedWait, is_head_only};
+use super::parking::{Connection, ParkedWait, can_park};
 use super::request::version::X_API_VERSION;
 use super::request::{HasFragment, host, parameters, version};
 use super::response::resource::{Resource, SendContext};
@@ -200,9 +200,7 @@ impl<'r> Admitted<'_, 'r> {
             };
             let connection = self.client.connection;
             let deferred = match deferred {
-                Deferred::Wait(wait)
-                    if connection.can_park() && is_head_only(&self.request.headers) =>
-                {
+                Deferred::Wait(wait) if Box::pin(can_park(connection, wait.until)).await => {
                     return Ok(Attempt::Parked(Box::new(ParkedWait { wait, waited })));
                 }
                 deferred => deferred,
