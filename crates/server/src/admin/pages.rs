@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::state_files::WrittenFile;
 use super::{scrape, state_files};
+use crate::boot_time::BootTime;
 use crate::browser::{Browser, MAX_UNKNOWN_FORM_BYTES, Page, PageRequest};
 use crate::edge::presence::Presence;
 use crate::http::App;
@@ -243,7 +244,7 @@ pub(super) fn not_ready(app: &App) -> Option<NotReady> {
     if metrics.follow_catalog.heartbeat.is_late(now) {
         return Some(NotReady::CatalogThreadStuck);
     }
-    let is_fresh = app.live.contact.is_fresh(now);
+    let is_fresh = app.live.contact.is_fresh(BootTime::now());
     (!is_fresh).then_some(NotReady::StaleKeys)
 }
 
@@ -282,7 +283,7 @@ fn store_contact(app: &App) -> StoreContact {
     let contact = &app.live.contact;
     StoreContact {
         readable: is_store_readable(app),
-        contact_age_seconds: contact.age(Instant::now()).map(|age| age.as_secs()),
+        contact_age_seconds: contact.age(BootTime::now()).map(|age| age.as_secs()),
         max_stale_keys_seconds: contact.max_stale().as_secs(),
     }
 }

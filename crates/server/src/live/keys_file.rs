@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,7 @@ use super::background::lower_priority;
 use super::follow_assortments::assortment;
 use super::state_directory::{PARTIAL_KEYS_PREFIX, StateDirectory};
 use super::state_file::record_write;
+use crate::boot_time::BootTime;
 use crate::metrics::state_files::StateFile;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
@@ -258,7 +259,7 @@ impl KeysFileWriter {
 }
 
 fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
-    let mut written: Option<Instant> = None;
+    let mut written = None;
     loop {
         let changed = match changes.recv_timeout(REFRESH_INTERVAL) {
             Ok(()) => true,
@@ -266,13 +267,13 @@ fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
             Err(RecvTimeoutError::Disconnected) => return,
         };
         // The age before the keys: keys set in between are younger.
-        let now = Instant::now();
+        let now = BootTime::now();
         let Some(age) = live.contact.age(now) else {
             continue;
         };
-        let contact = now.checked_sub(age);
+        let contact = now.milliseconds() - age.as_millis() as i64;
         // Without a new contact the file is up to date.
-        if !changed && written.is_some() && contact <= written {
+        if !changed && written.is_some_and(|written| contact <= written) {
             continue;
         }
         let written_now = caught(|| {
@@ -281,7 +282,7 @@ fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
         });
         // A failed write is tried again at the next interval.
         if record_write(live, StateFile::Keys, written_now) {
-            written = contact;
+            written = Some(contact);
         }
     }
 }
