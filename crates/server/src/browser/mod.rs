@@ -77,6 +77,9 @@ use crate::http::App;
 use crate::http::access::client::Peer;
 use crate::http::routes::product_code;
 
+/// Maximum length of a form from anybody, in bytes: a sign-in, with the page that it leads to. Only operators send longer ones.
+pub const MAX_UNKNOWN_FORM_BYTES: usize = 16 << 10;
+
 /// Settings of the browser.
 #[derive(Debug, Clone, Default)]
 pub struct BrowserSettings {
@@ -244,7 +247,7 @@ impl Browser {
     #[must_use]
     pub fn max_form_bytes(path: &str) -> Option<usize> {
         let act = acts::find(path).map(Act::max_form_bytes);
-        act.or_else(|| (path == SIGN_IN).then_some(acts::MAX_FORM_BYTES))
+        act.or_else(|| (path == SIGN_IN).then_some(MAX_UNKNOWN_FORM_BYTES))
     }
 
     /// Answers a request.
@@ -282,16 +285,6 @@ impl Browser {
             Some(route) => self.page(route, viewer, request, None).await,
             None => sign_in::viewer::with(viewer.as_ref(), || Problem::nothing_here().page()),
         }
-    }
-
-    /// Returns who asks, on a thread that may block.
-    async fn asker(self: &Arc<Self>, request: &PageRequest) -> Result<Asker, Problem> {
-        let (browser, request) = (Arc::clone(self), request.clone());
-        let asked = tokio::task::spawn_blocking(move || browser.sign_in.asker(&request)).await;
-        asked.unwrap_or_else(|error| {
-            tracing::error!(%error, "checking who asks for a page of the console panicked");
-            Err(Problem::failed("This page can't be shown"))
-        })
     }
 
     /// Renders a page on a thread that may block. An act gives its place back when it is done, even if its client has gone.

@@ -30,6 +30,7 @@ pub mod access;
 pub mod access_log;
 pub mod body;
 mod changes_path;
+mod closed_waits;
 pub(crate) mod discounts;
 pub mod endpoints;
 pub mod error;

@@ -21,7 +21,7 @@ use super::access_log::RequestLogContext;
 use super::changes_path::{Deferred, Waited};
 use super::endpoints::texts;
 use super::error::ApiError;
-use super::parking::{Connection, ParkedWait, is_head_only};
+use super::parking::{Connection, ParkedWait, can_park};
 use super::request::version::X_API_VERSION;
 use super::request::{HasFragment, host, parameters, version};
 use super::response::resource::{Resource, SendContext};
@@ -29,6 +29,7 @@ use super::response::{Response, seconds_up};
 use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
 use super::visible::Visible;
+use crate::boot_time::BootTime;
 use crate::metrics::Caller;
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
@@ -157,12 +158,13 @@ impl<'r> Admitted<'_, 'r> {
     ) -> Result<Attempt, ApiError> {
         let mut waited = self.client.waited;
         loop {
+            self.wait_for_keys().await;
             let deferred = 'deferred: {
                 let snapshot = self.snapshot()?;
                 log.revision = Some(snapshot.revision().number);
                 let keys = self.app.live.keys();
                 let now = Instant::now();
-                let (key, prefix) = self.authenticate(&keys, now)?;
+                let (key, prefix) = self.authenticate(&keys)?;
                 log.key = Some(prefix);
                 // Before the answer, which may take a while.
                 self.client.connection.note(Caller::WithKey);
@@ -196,9 +198,7 @@ impl<'r> Admitted<'_, 'r> {
             };
             let connection = self.client.connection;
             let deferred = match deferred {
-                Deferred::Wait(wait)
-                    if connection.can_park() && is_head_only(&self.request.headers) =>
-                {
+                Deferred::Wait(wait) if Box::pin(can_park(connection, wait.until)).await => {
                     return Ok(Attempt::Parked(Box::new(ParkedWait { wait, waited })));
                 }
                 deferred => deferred,
@@ -210,13 +210,18 @@ impl<'r> Admitted<'_, 'r> {
         }
     }
 
+    /// Waits for the keys if this process was stopped, since others may have been revoked meanwhile.
+    async fn wait_for_keys(&self) {
+        let contact = &self.app.live.contact;
+        if contact.is_overdue(BootTime::now()) {
+            // Boxed, so that other requests need no room for it.
+            Box::pin(contact.asked()).await;
+        }
+    }
+
     /// Authenticates the request; returns the key with its prefix as the request wrote it.
-    fn authenticate<'k>(
-        &self,
-        keys: &'k KeyTable,
-        now: Instant,
-    ) -> Result<(&'k KnownKey, &'r str), ApiError> {
-        if !self.app.live.contact.is_fresh(now) {
+    fn authenticate<'k>(&self, keys: &'k KeyTable) -> Result<(&'k KnownKey, &'r str), ApiError> {
+        if !self.app.live.contact.is_fresh(BootTime::now()) {
             return Err(ApiError::keys_too_old());
         }
         authentication::authenticate(&self.request.headers, keys, Timestamp::now())

@@ -11,6 +11,7 @@ use vitrine_model::changes::{ChangesQuery, Position};
 use vitrine_model::key::{KeyTable, KeyUsage};
 
 use super::body::fair_queue::FairQueue;
+use super::closed_waits::ClosedWaits;
 use super::request::changes_token::FilterDigest;
 use super::verdicts::{Interest, Outcome, Verdicts};
 use crate::live::{Feed, Live, VisibleFeed};
@@ -33,6 +34,8 @@ pub struct Waits {
     /// Results that waits share.
     pub(super) verdicts: Verdicts,
     draining: watch::Sender<bool>,
+    /// Waits whose clients have closed their side.
+    pub(super) closed: ClosedWaits,
     /// Number of requests that were answered at once because too many waited.
     pub refused: Counter,
 }
@@ -47,7 +50,7 @@ impl Default for Waits {
 #[derive(Debug)]
 pub(crate) struct Place {
     all: Arc<AtomicUsize>,
-    usage: Arc<KeyUsage>,
+    pub(super) usage: Arc<KeyUsage>,
 }
 
 impl Drop for Place {
@@ -80,6 +83,7 @@ impl Waits {
             turns: FairQueue::unbounded(),
             verdicts: Verdicts::default(),
             draining: watch::Sender::new(false),
+            closed: ClosedWaits::default(),
             refused: Counter::default(),
         }
     }
@@ -95,7 +99,8 @@ impl Waits {
         self.draining.send_replace(true);
     }
 
-    /// Returns a place for a wait of a key; `None` if too many wait, or if the server shuts down.
+    /// Returns a place for a wait of a key; `None` if too many wait, or if the server shuts down. At a limit, a wait whose client
+    /// has closed its side ends for it.
     pub(crate) fn place(&self, usage: &Arc<KeyUsage>) -> Option<Place> {
         // Taken before it is judged, so that it is given back in one way.
         let all = self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -105,7 +110,12 @@ impl Waits {
             usage: Arc::clone(usage),
         };
         let key_max = self.max.div_ceil(KEY_PART);
-        let has_room = all < self.max && of_key < key_max && !*self.draining.borrow();
+        let has_room = !*self.draining.borrow()
+            && match (of_key < key_max, all < self.max) {
+                (true, true) => true,
+                (true, false) => self.closed.end_one(None),
+                (false, _) => self.closed.end_one(Some(usage)),
+            };
         if !has_room {
             self.refused.increment();
         }

@@ -19,6 +19,7 @@ use super::state_directory::StateDirectory;
 use super::state_file::StateFileWriter;
 use crate::error_chain::ErrorChain;
 use crate::metrics::heartbeat::Heartbeat;
+use crate::metrics::state_files::StateFile;
 
 /// Minimum memory of a change, in bytes: bounds what is read from the store.
 const MIN_CHANGE_BYTES: usize = 40;
@@ -53,11 +54,11 @@ impl ChangesFollower {
     ///
     /// If no thread can be started.
     pub(super) fn new(followed: &FollowContext, limits: JournalLimits) -> Result<Self, StoreError> {
-        let file = followed.start_writer(|directory| {
+        let file = followed.start_writer(StateFile::Changes, |directory| {
             let write = move |(store_id, journal): &(String, Arc<Journal>)| {
                 journal_file::write(&directory, store_id, journal)
             };
-            StateFileWriter::start("file of changes", write)
+            StateFileWriter::start(StateFile::Changes, &followed.live, write)
         })?;
         Ok(Self {
             limits,

@@ -154,6 +154,7 @@ mod shared_limits;
 mod shared_limits_settings;
 mod smoke;
 mod snapshot_file;
+mod state_files;
 mod store_address;
 mod store_away;
 mod store_safety;

@@ -51,9 +51,9 @@ use super::sign_in::{Viewer, forbidden};
 use super::{Browser, PageRequest};
 
 /// Maximum length of what is filled in, as browsers encode it, in bytes: the codes of some ten thousand products.
-pub(super) const MAX_FORM_BYTES: usize = 256 << 10;
+const MAX_FORM_BYTES: usize = 256 << 10;
 
-/// The same of a form with rules. Forms are read before it is known who sends them; longer rules need a command.
+/// The same of a form with rules. Longer rules need a command.
 const MAX_RULES_FORM_BYTES: usize = 2 << 20;
 
 /// Maximum length of what pages add to a form, so that all that can be planned can be confirmed.

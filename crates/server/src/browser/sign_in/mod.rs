@@ -29,8 +29,8 @@ use vitrine_store::{Store, StoreError};
 use self::attempts::Attempts;
 use self::token::Token;
 pub(crate) use self::viewer::Viewer;
-use super::PageRequest;
 use super::answer::Problem;
+use super::{Browser, PageRequest};
 use crate::error_chain::ErrorChain;
 use crate::http::access::client::{ForwardedHeader, Proxies, TrustedPeer};
 
@@ -275,6 +275,23 @@ impl SignIn {
             "The store can't be read",
             "Who is signed in can't be checked until the store is back. See the server's log for the cause.",
         )
+    }
+}
+
+impl Browser {
+    /// Returns true if an operator asks, who may send more than [`super::MAX_UNKNOWN_FORM_BYTES`].
+    pub async fn is_operator(self: &Arc<Self>, request: &PageRequest) -> bool {
+        matches!(self.asker(request).await, Ok(Asker::Operator(_)))
+    }
+
+    /// Returns who asks, on a thread that may block.
+    pub(super) async fn asker(self: &Arc<Self>, request: &PageRequest) -> Result<Asker, Problem> {
+        let (browser, request) = (Arc::clone(self), request.clone());
+        let asked = tokio::task::spawn_blocking(move || browser.sign_in.asker(&request)).await;
+        asked.unwrap_or_else(|error| {
+            tracing::error!(%error, "checking who asks for a page of the console panicked");
+            Err(Problem::failed("This page can't be shown"))
+        })
     }
 }
 
