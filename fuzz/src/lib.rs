@@ -9,12 +9,15 @@
 //! - [`headers`]: key, version, `If-None-Match`, `Accept-Encoding`, request id: whole responses
 //! - [`assortments`]: rules of assortments
 //! - [`load`]: JSON and CSV to records, products and back
-//! - [`records`]: records of JSON, beside the `old_reader`
+//! - [`records`]: JSON records, by the quick parser and the careful one
 //! - [`compressed`]: compressed inputs of loads
 //! - [`markdown`]: safety of HTML; [`markdown_time`]: time of rendering
 //! - [`snapshot`]: damaged snapshot files
 //! - [`settings`]: settings files
 //! - [`catalog`]: the sample catalog for these
+//!
+//! A new target needs a module here, its file in `targets`, a `[[bin]]` in `Cargo.toml`, a test in `tests/replay.rs`, and
+//! seeds in `corpus`. Its `check` asserts the right result, not only the absence of panics.
 
 pub mod assortments;
 pub mod catalog;
@@ -24,7 +27,6 @@ pub mod headers;
 pub mod load;
 pub mod markdown;
 pub mod markdown_time;
-mod old_reader;
 pub mod query;
 pub mod records;
 pub mod settings;

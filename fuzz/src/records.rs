@@ -1,36 +1,16 @@
-//! Records of JSON: the reader beside the one that it replaced, which is slower and simpler. Both must find the same product,
-//! texts and findings, at the same places.
+//! JSON records: the quick parser and the careful one read the same value, and each record is a product or has a fault.
 
-use vitrine_ingest::load::check::check as check_record;
-use vitrine_ingest::load::read::{Item, Record, read_plain};
-use vitrine_ingest::load::report::Place;
+use vitrine_ingest::load::json::Node;
+use vitrine_ingest::load::read::read_plain;
 
-use crate::old_reader;
+use crate::load::check_items;
 
-/// Checks an input: as one record, and as a file of records.
+/// Checks an input: as one JSON value, and as a file of records.
 pub fn check(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        compare(&Record::new(Place::file("record"), text.to_owned()));
+        assert_eq!(Node::parse(text), Node::parse_with_problems(text));
     }
-    read_plain("input", bytes, &mut |item| {
-        if let Item::Record(Record { place, json, .. }) = item {
-            compare(&Record::new(place, json));
-        }
-    })
-    .expect("memory");
-}
-
-fn compare(record: &Record) {
-    let (mut findings, mut expected_findings) = (Vec::new(), Vec::new());
-    let found = check_record(record, &mut findings);
-    let expected = old_reader::check(record, &mut expected_findings);
-    assert_eq!(findings, expected_findings);
-    assert_eq!(found.code, expected.code);
-    let parts = found
-        .record
-        .map(|found| (found.product, found.content, found.texts));
-    let expected = expected
-        .record
-        .map(|expected| (expected.product, expected.content, expected.texts));
-    assert_eq!(parts, expected);
+    let mut items = Vec::new();
+    read_plain("input", bytes, &mut |item| items.push(item)).expect("memory");
+    check_items(bytes, &items);
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::Invalid;
 
-/// A colour in `#RRGGBB` form (docs/contract/resources.md#assets).
+/// A colour in `#RRGGBB` form (docs/contract/resources.md#detail-objects).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Colour(Box<str>);
 

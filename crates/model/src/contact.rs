@@ -6,7 +6,7 @@ use crate::Invalid;
 use crate::money::is_scientific;
 
 /// A telephone number in international format: a plus sign, a digit, and any characters but control
-/// characters, 64 bytes at most (docs/contract/resources.md#customer-service).
+/// characters, 64 bytes at most (docs/contract/resources.md#product).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PhoneNumber(Box<str>);
 

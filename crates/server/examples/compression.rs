@@ -1,5 +1,5 @@
 //! Size of a file under each coding and level, and time for it: the figures of
-//! `docs/decisions/0004-compression.md`.
+//! `docs/decisions/0006-compression.md`.
 //!
 //!     cargo run --release --example compression -- page.json
 

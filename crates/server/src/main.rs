@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-/// Faster than the C library's allocator (docs/decisions/0027-allocator.md); `.cargo/config.toml` has its settings.
+/// Faster than the C library's allocator (docs/decisions/0004-attempts-at-speed.md). `.cargo/config.toml` has its
+/// settings.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

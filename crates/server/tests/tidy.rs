@@ -1,4 +1,4 @@
-//! Rules that a machine can hold (ARCHITECTURE.md, "Rules held by tests").
+//! Rules that a machine can hold (CONTRIBUTING.md, "Rules").
 
 #[path = "tidy/documents.rs"]
 mod documents;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Maximum length of a file, in lines.
-const MAX_LINES: usize = 400;
+const MAX_LINES: usize = 800;
 
 fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -37,7 +37,7 @@ fn none(rule: &str, broken: &[String]) {
 }
 
 #[test]
-fn every_file_says_what_it_is_and_fits_a_sitting() {
+fn every_file_opens_with_its_purpose_and_is_short_enough() {
     let broken = ["crates", "fuzz/src", "fuzz/targets"]
         .into_iter()
         .flat_map(|folder| files(folder, "rs"))
@@ -50,7 +50,10 @@ fn every_file_says_what_it_is_and_fits_a_sitting() {
             }
         });
     let broken: Vec<String> = broken.collect();
-    none("files open with what they are, and are short", &broken);
+    none(
+        "files open with their purpose, and are short enough",
+        &broken,
+    );
 }
 
 /// Words that a folder's files must not name.
@@ -271,75 +274,4 @@ fn every_route_is_called_by_a_test() {
 /// Returns the texts between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
-}
-
-#[test]
-fn every_direct_dependency_is_reviewed() {
-    let read = |path: &str| std::fs::read_to_string(Path::new(ROOT).join(path)).expect("a file");
-    let manifest = read("Cargo.toml");
-    let tables = manifest
-        .split("[workspace.dependencies]")
-        .nth(1)
-        .expect("dependencies");
-    let tables = tables.split("\n[").next().unwrap_or_default();
-    let names = tables.lines().filter_map(|line| line.split_once(" = "));
-    let names = names
-        .map(|(name, _)| name)
-        .filter(|name| !name.starts_with("vitrine-"));
-    let used: std::collections::BTreeSet<&str> = names.collect();
-    let review = read("docs/dependencies.md");
-    let reviewed: std::collections::BTreeSet<&str> = review
-        .lines()
-        .flat_map(|line| match line.strip_prefix("| ") {
-            Some(row) => quoted(row.split('|').next().unwrap_or_default()).collect(),
-            None => quoted(line)
-                .filter(|name| name.starts_with("opentelemetry"))
-                .collect::<Vec<_>>(),
-        })
-        .collect();
-    assert!(used.len() > 50, "{used:?}");
-    assert_eq!(used, reviewed, "Cargo.toml, and docs/dependencies.md");
-}
-
-/// Rules of values that no product file holds.
-const RULES_OUTSIDE_LOADS: [&str; 7] = [
-    "assortment",
-    "discount",
-    "quota",
-    "share",
-    "text_damaged",
-    "text_digest",
-    "text_name",
-];
-
-#[test]
-fn every_rule_of_a_load_is_documented() {
-    let document = Path::new(ROOT).join("docs/loading.md");
-    let document = std::fs::read_to_string(document).expect("a document");
-    let mut rules = std::collections::BTreeSet::new();
-    for folder in ["crates/model/src", "crates/ingest/src/load"] {
-        for (_, text) in files(folder, "rs") {
-            for start in ["Invalid::new(", "Finding::fault(", "contract_enum!("] {
-                // The first word in lower case between quotes that follows is the rule.
-                let rule = |rest: &str| {
-                    let mut quoted = rest.split('"').skip(1).step_by(2);
-                    quoted.next().map(str::to_owned)
-                };
-                rules.extend(text.split(start).skip(1).filter_map(rule));
-            }
-        }
-    }
-    let is_rule = |rule: &&String| {
-        rule.bytes()
-            .all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit())
-    };
-    let undocumented: Vec<String> = rules
-        .iter()
-        .filter(is_rule)
-        .filter(|rule| !rule.is_empty() && !RULES_OUTSIDE_LOADS.contains(&rule.as_str()))
-        .filter(|rule| !document.contains(&format!("`{rule}`")))
-        .cloned()
-        .collect();
-    none("rules that docs/loading.md doesn't know", &undocumented);
-    assert!(rules.len() > 20, "{rules:?}");
 }

@@ -11,7 +11,7 @@ use zstd::zstd_safe::get_frame_content_size;
 
 use crate::StoreError;
 
-/// Dictionary 1, made of invented products only (docs/decisions/0020-packed-documents.md).
+/// Dictionary 1, made of invented products only (docs/decisions/0002-products-stored-as-served.md).
 const DICTIONARY: &[u8] = include_bytes!("document.dict");
 
 const LEVEL: i32 = 3;

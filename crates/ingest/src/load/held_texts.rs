@@ -1,5 +1,5 @@
 //! Texts that records name by the address of a server: a response of the service can be loaded back, whether its product is
-//! live or not (docs/loading.md#a-product).
+//! live or not (docs/contract/texts.md#loading).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

@@ -60,8 +60,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Parses a value that may have problems.
-    pub(super) fn parse_with_problems(text: &'a str) -> (Self, Vec<Problem>) {
+    /// Parses a value as [`Node::parse`] does, without the quick parser in front.
+    #[must_use]
+    pub fn parse_with_problems(text: &'a str) -> (Self, Vec<Problem>) {
         let mut problems = Vec::new();
         let node = match serde_json::from_str::<&RawValue>(text) {
             Ok(raw) => parse(raw, &At::ROOT, 0, &mut problems),

@@ -46,7 +46,7 @@ impl AmountRange {
     }
 }
 
-/// Amounts of a gift card that can be ordered (docs/contract/resources.md#denominations).
+/// Amounts of a gift card that can be ordered (docs/contract/resources.md#detail-objects).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Denominations {
     kind: DenominationType,

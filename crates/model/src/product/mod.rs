@@ -53,7 +53,7 @@ pub struct Product {
     pub detail: Detail,
 }
 
-/// Contact information for customers (docs/contract/resources.md#customer-service).
+/// Contact information for customers (docs/contract/resources.md#product).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CustomerService {
     /// Telephone number.
@@ -65,11 +65,11 @@ pub struct CustomerService {
 /// The details of a payout type; the variant is the payout type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Detail {
-    /// `gift_card` (docs/contract/resources.md#gift-card).
+    /// `gift_card` (docs/contract/resources.md#detail-objects).
     GiftCard(Voucher, Denominations),
-    /// `subscription` (docs/contract/resources.md#subscription).
+    /// `subscription` (docs/contract/resources.md#detail-objects).
     Subscription(Voucher, Vec<SubscriptionPlan>),
-    /// `payment` (docs/contract/resources.md#payment).
+    /// `payment` (docs/contract/resources.md#detail-objects).
     Payment(Payment),
     /// Any other payout type, served as it was loaded.
     Other(OtherDetail),
@@ -107,7 +107,7 @@ pub struct Voucher {
     pub e_code_usage_type: ECodeUsageType,
 }
 
-/// Images and colour (docs/contract/resources.md#assets).
+/// Images and colour (docs/contract/resources.md#detail-objects).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assets {
     /// URL of the card's image.
@@ -118,7 +118,7 @@ pub struct Assets {
     pub primary_color: Option<Colour>,
 }
 
-/// Expiry of a payout (docs/contract/resources.md#expiry).
+/// Expiry of a payout (docs/contract/resources.md#detail-objects).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expiry {
     /// Policy in words.
@@ -129,7 +129,7 @@ pub struct Expiry {
     pub kind: ExpiryType,
 }
 
-/// One plan of a subscription (docs/contract/resources.md#subscription).
+/// One plan of a subscription (docs/contract/resources.md#detail-objects).
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubscriptionPlan {
     /// Unit of the length.
@@ -144,7 +144,7 @@ pub struct SubscriptionPlan {
     pub subscription_plan_code: SingleLine,
 }
 
-/// Details of a payment (docs/contract/resources.md#payment).
+/// Details of a payment (docs/contract/resources.md#detail-objects).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Payment {
     /// URL of the icon's image.

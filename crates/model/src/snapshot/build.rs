@@ -68,7 +68,7 @@ pub struct PushError {
 
 impl BlockBuilder {
     /// Returns a builder of many blocks. The system hands out all memory of a block at once, in two thirds of the time, but
-    /// requests that wait for the core meanwhile wait longer (docs/decisions/0013-attempts-at-speed.md).
+    /// requests that wait for the core meanwhile wait longer (docs/decisions/0004-attempts-at-speed.md).
     #[must_use]
     pub fn of_many() -> Self {
         Self {

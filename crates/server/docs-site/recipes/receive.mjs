@@ -22,7 +22,7 @@ createServer(async (request, response) => {
     return answer(400, `refused: ${error.message}`);
   }
   if (request.headers["webhook-id"] === lastId) return answer(204, "came before");
-  // Here: wake what keeps your copy, or put the event into a queue that survives a crash.
+  // Here: wake the program that keeps your copy, or put the event into a queue that survives a crash.
   answer(204, `${event.type} ${JSON.stringify(event.data.codes)}`);
   lastId = request.headers["webhook-id"];
 }).listen(process.env.PORT ?? 8788, "127.0.0.1");

@@ -17,7 +17,7 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(400, f"refused: {error}")
         if self.headers["webhook-id"] == last_id:
             return self.answer(204, "came before")
-        # Here: wake what keeps your copy, or put the event into a queue that survives a crash.
+        # Here: wake the program that keeps your copy, or put the event into a queue that survives a crash.
         self.answer(204, f"{event['type']} {event['data'].get('codes')}")
         last_id = self.headers["webhook-id"]
 

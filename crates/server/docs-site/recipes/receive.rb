@@ -15,7 +15,7 @@ server.mount_proc("/") do |request, response|
     if request["webhook-id"] == last_id
       line, response.status = "came before", 204
     else
-      # Here: wake what keeps your copy, or put the event into a queue that survives a crash.
+      # Here: wake the program that keeps your copy, or put the event into a queue that survives a crash.
       line, response.status = "#{event["type"]} #{JSON.generate(event["data"]["codes"])}", 204
       last_id = request["webhook-id"]
     end

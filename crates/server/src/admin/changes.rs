@@ -36,7 +36,7 @@ pub(super) fn describe(app: &App, into: &mut Exposition) {
     );
     into.gauge(
         "vitrine_changes_bytes",
-        "Memory for these changes, in bytes.",
+        "Memory for the changes feed, in bytes; its limit is --changes-mib.",
         journal.map_or(0, |journal| journal.bytes()) as f64,
     );
 }

@@ -17,7 +17,7 @@ pub(crate) fn describe(metrics: &InstantMetrics, into: &mut Exposition) {
     );
     into.counter(
         "vitrine_override_instants_exceeding_total",
-        "Those that exceeded a limit that loads have.",
+        "Beginnings and ends of overrides that exceeded a limit of the guard.",
         metrics.exceeding.get(),
     );
 }

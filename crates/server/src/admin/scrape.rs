@@ -1,4 +1,4 @@
-//! Response of `/metrics`: all counters and gauges in one text. `docs/operations/metrics.md` explains each.
+//! Response of `/metrics`: all counters and gauges in one text. The help of each is its documentation.
 
 use std::time::Instant;
 
@@ -51,7 +51,7 @@ pub(super) fn text(app: &App) -> String {
     into.metric(
         "vitrine_build_info",
         MetricType::Gauge,
-        "The program, always 1.",
+        "Version of the program; always 1.",
     )
     .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     into.gauge(
@@ -72,7 +72,7 @@ fn requests(counts: &[RouteCounts], into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_http_requests_total",
         MetricType::Counter,
-        "Requests answered.",
+        "Requests answered, by route and status.",
     );
     for counts in counts {
         for (status, count) in &counts.by_status {
@@ -118,7 +118,7 @@ fn webhooks(metrics: &WebhookMetrics, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_webhook_endpoints",
         MetricType::Gauge,
-        "Webhook endpoints by state, where they are delivered to.",
+        "Webhook endpoints by state; 0 at servers that don't deliver.",
     );
     for (state, count) in metrics.endpoints() {
         metric.sample(&[("state", state)], count);
@@ -299,7 +299,7 @@ fn keys(app: &App, into: &mut Exposition) {
     );
     into.gauge(
         "vitrine_keys_earliest_expiry_timestamp_seconds",
-        "Earliest expiry of these keys, in seconds since 1970; 0 if there are none.",
+        "Earliest expiry of the keys of vitrine_keys_expiring, in seconds since 1970; 0 if there are none.",
         expiries.into_iter().min().map_or(0, Timestamp::as_second) as f64,
     );
     into.gauge(
@@ -361,7 +361,7 @@ fn following(app: &App, into: &mut Exposition) {
     let mut metric = into.metric(
         "vitrine_follow_stuck",
         MetricType::Gauge,
-        "1 while a follower thread hangs, else 0.",
+        "1 while the thread that follows the catalog or the keys hangs, else 0; /readyz fails meanwhile.",
     );
     for (of, following) in followed {
         let is_stuck = following.heartbeat.is_late(Instant::now());

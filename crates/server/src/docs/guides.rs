@@ -18,7 +18,7 @@ pub(super) struct Guide {
 pub(super) static OVERVIEW: Guide = Guide {
     name: "",
     title: "Overview",
-    lead: "The catalog of what you can order as payouts, and the three things that you do with it.",
+    lead: "The catalog of payouts that you can order, and three ways to use it.",
     text: include_str!("../../docs-site/overview.md"),
 };
 
@@ -74,21 +74,21 @@ static ASSORTMENTS: Guide = Guide {
 static CACHING: Guide = Guide {
     name: "caching",
     title: "Caching",
-    lead: "Revalidate for free: a read of something unchanged costs no body and no quota.",
+    lead: "Revalidate for free: an unchanged response has no body and costs no quota.",
     text: include_str!("../../docs-site/caching.md"),
 };
 
 static CHANGES: Guide = Guide {
     name: "changes",
     title: "Keep a copy",
-    lead: "Read the catalog once, then only what differs: removals are told, and a copy stays right.",
+    lead: "Read the catalog once, then only what changed, removals included.",
     text: include_str!("../../docs-site/changes.md"),
 };
 
 static WEBHOOKS: Guide = Guide {
     name: "webhooks",
     title: "Receive webhooks",
-    lead: "Be told of changes as they happen, in order, until you have acknowledged them.",
+    lead: "Receive a request whenever something changes, in order, repeated until you acknowledge it.",
     text: include_str!("../../docs-site/webhooks.md"),
 };
 
@@ -162,14 +162,17 @@ pub(super) static GROUPS: [(&str, &[Page]); 4] = [
 
 /// Programs in guides, by their placeholders. Tests run them as the page shows them.
 const PROGRAMS: [(&str, &str); 18] = [
-    ("{copy.py}", include_str!("../../docs-site/recipes/copy.py")),
     (
-        "{copy.mjs}",
-        include_str!("../../docs-site/recipes/copy.mjs"),
+        "{keep_copy.py}",
+        include_str!("../../docs-site/recipes/keep_copy.py"),
     ),
     (
-        "{copy.rs}",
-        include_str!("../../docs-site/recipes/copy.rs.in"),
+        "{keep_copy.mjs}",
+        include_str!("../../docs-site/recipes/keep_copy.mjs"),
+    ),
+    (
+        "{keep_copy.rs}",
+        include_str!("../../docs-site/recipes/keep_copy.rs.in"),
     ),
     (
         "{receive.py}",

@@ -1,8 +1,9 @@
 //! The documentation site for developers of clients, at `/docs` on the main port.
 //!
-//! Pages depend only on the public URL, so each is rendered once; only results of searches and pages of unknown paths are
-//! rendered for a request. Everything is compiled in, and readable without script; `assets/docs.js` adds tabs, forms to
-//! try requests, and results while a search is typed.
+//! Pages need no key, so they never show the live catalog, which may be confidential: steps of guides take their values
+//! from the answer of the step before. Pages depend only on the public URL, so each is rendered once; only results of
+//! searches and pages of unknown paths are rendered for a request. Everything is compiled in, and readable without
+//! script; `assets/docs.js` adds tabs, forms to try requests, and results while a search is typed.
 //!
 //! - `guides`: pages of the Markdown files in `docs-site/`, and the order of all pages
 //! - `errors`: a page for each error type

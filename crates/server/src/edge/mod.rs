@@ -1,6 +1,6 @@
 //! The edge: listening, TLS, admission, timeouts, shutdown.
 //!
-//! It brings requests to `http` over HTTP/1.1 or HTTP/2, and sends the responses. `docs/edges.md` lists all limits.
+//! It brings requests to `http` over HTTP/1.1 or HTTP/2, and sends the responses. `docs/operate/configuration.md` lists all limits.
 //!
 //! - [`listen`]: addresses, Unix sockets, sockets that systemd opened
 //! - [`tls`]: certificates and their reload

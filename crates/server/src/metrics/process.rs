@@ -12,7 +12,7 @@ pub fn describe(into: &mut Exposition) {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     into.counter(
         "process_cpu_seconds_total",
-        "Processor time, user and system.",
+        "Processor time, user and system, in seconds.",
         spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9,
     );
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -23,15 +23,19 @@ pub fn describe(into: &mut Exposition) {
     for (name, help, value) in [
         (
             "process_resident_memory_bytes",
-            "Resident memory.",
+            "Resident memory, in bytes.",
             field("VmRSS:").map(|kilobytes| kilobytes * 1024),
         ),
         (
             "process_virtual_memory_bytes",
-            "Virtual memory.",
+            "Virtual memory, in bytes.",
             field("VmSize:").map(|kilobytes| kilobytes * 1024),
         ),
-        ("process_threads", "Threads.", field("Threads:")),
+        (
+            "process_threads",
+            "Threads of the process.",
+            field("Threads:"),
+        ),
         ("process_open_fds", "Open descriptors.", open_descriptors()),
         (
             "process_max_fds",

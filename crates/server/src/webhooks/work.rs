@@ -26,7 +26,8 @@ use super::{MAX_IN_FLIGHT, Shared, updates};
 use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
 
-/// Minimum time between the beginnings of attempts in a server: bursts would make its clients wait (docs/performance.md).
+/// Minimum time between the starts of attempts in a server: bursts would make its clients wait
+/// (docs/decisions/0004-attempts-at-speed.md).
 const PACE: Duration = Duration::from_millis(1);
 
 /// Minimum interval of polls of the store.

@@ -42,7 +42,7 @@ impl Attacker {
             let mut number = 0;
             held.resize_with(count, || {
                 number += 1;
-                // Reopened one after the other: all at once would be a flood, which may keep others out (docs/edges.md).
+                // Reopened one after the other: all at once would be a flood, which may keep others out (docs/operate/configuration.md).
                 let ago = REOPENED_AFTER * number / u32::try_from(count).expect("a small number");
                 (connect(from, to).ok(), Instant::now() - ago)
             });

@@ -4,7 +4,7 @@
 //!
 //! Each attack prints what healthy clients saw (statuses, 99th percentile of the time), and the server's resident memory
 //! before, at its peak and ten seconds after. Those on memory run one at a time, against a server that has no more of it
-//! than docs/deploying.md says it needs.
+//! than docs/deploy.md says it needs.
 //!
 //! - `memory`: the limit on memory: a cgroup, or a limit of the shell where none can be made
 //! - `healthy`: clients that do as they should, beside an attack

@@ -24,7 +24,7 @@ const MIB: u64 = 1 << 20;
 /// Memory for bodies asked for before, in MiB: less than usual, so that it doesn't hide what attacks take.
 const CACHE_MIB: u64 = 6;
 
-/// Memory that a server needs, from docs/deploying.md ("Sizing").
+/// Memory that a server needs, from docs/deploy.md ("Sizing").
 fn documented_bytes(at_rest: u64, connections: u64, edge: Edge) -> u64 {
     let connection = match edge {
         Edge::Plain => MIB / 8,

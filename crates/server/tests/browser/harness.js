@@ -14,7 +14,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('../../../../', import.meta.url));
+/** The repository. */
+export const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const target = process.env.CARGO_TARGET_DIR ?? path.join(root, 'target');
 const packages = createRequire(path.join(root, 'target/browser/package.json'));
 const { chromium } = packages('playwright-core');

@@ -11,7 +11,8 @@
 //! - `VITRINE_CHECK_SEED`: the seed of the first case; the others have the numbers that follow. Without it, another one
 //!   each time
 //!
-//! With `VITRINE_TEST_STORE=postgres` the stores are databases.
+//! With `VITRINE_TEST_STORE=postgres` the stores are databases. A new promise to clients needs a rule in `catalog` or `judge`,
+//! and a lie in `lies`: a deliberate violation that the checker must find.
 //!
 //! - `catalog`: the naive model: products, and what is answered of them; `assortment`: rules, and what is seen by them
 //! - `access`: keys and their assortments at some time

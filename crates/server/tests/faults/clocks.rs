@@ -192,7 +192,7 @@ fn quota_goes_by_time_that_passes() {
     }
 }
 
-/// `docs/operations/state-directory.md`: if the clock was set back, keys are refused until the store is reachable.
+/// `docs/operate/scale.md`: if the clock was set back, keys are refused until the store is reachable.
 #[test]
 fn cached_keys_are_refused_after_a_clock_went_back() {
     let Some(setup) = Setup::new() else {

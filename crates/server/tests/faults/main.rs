@@ -12,6 +12,9 @@
 //! - `clocks`: a clock that jumps under a server; `faketime`: how
 //! - `panics`: bugs in a running server
 //! - `changes`: copies kept by the changes feed through all that
+//!
+//! By default a random part of the failing calls is tested; `VITRINE_FAULTS=all` tests all, as `ci/long` does. A new step that
+//! writes needs a fail point (`crates/store/src/fail_point.rs`), and a new command that writes a scenario in `world`.
 
 #![expect(
     unreachable_pub,

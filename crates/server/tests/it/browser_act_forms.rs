@@ -6,7 +6,7 @@ use crate::browser_acts::{catalog, console};
 use crate::harness::console::{Console, hidden};
 use crate::harness::{Store, text, wait_for};
 
-/// Maximum length of what is filled in, as docs/operations/browser.md says.
+/// Maximum length of what is filled in, as docs/operate/console.md says.
 const MAX_BYTES: usize = 256 << 10;
 
 /// Returns codes and patterns, one a line as browsers send them, and a note beside which the form has so many bytes.

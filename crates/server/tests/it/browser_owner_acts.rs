@@ -135,9 +135,9 @@ fn rollback_plan_is_about_what_clients_will_see() {
     assert!(done.contains("is live, with the products"), "{done}");
 }
 
-/// Returns the grants that docs/operations/browser.md prints after some words, for a role.
+/// Returns the grants that docs/operate/console.md prints after some words, for a role.
 fn printed_grants(words: &str, role: &str) -> String {
-    let document = include_str!("../../../../docs/operations/browser.md");
+    let document = include_str!("../../../../docs/operate/console.md");
     let (_, rest) = document.split_once(words).expect("the words");
     let block = rest.split("\n\n").nth(1).expect("a block");
     let is_grant = |line: &str| line.starts_with("    grant ") && line.ends_with(';');
@@ -223,21 +223,21 @@ fn printed_grants_suffice_for_the_acts_that_they_are_for() {
         Some(shown)
     };
     let fields = [("endpoint", endpoint)];
-    let words = "To let owners act on webhooks:";
+    let words = "To let owners change webhooks:";
     if done("hooks", words, "/acts/pause-webhook", &fields).is_none() {
         return;
     }
     assert_eq!(listed()["state"], "paused");
     let fields = [("key", prefix), ("overlap", "7d")];
-    let words = "To let owners act on keys from the console:";
+    let words = "To let owners change keys";
     let rotated = done("keys", words, "/acts/rotate-key", &fields).expect("a page");
     assert!(!rotated.contains("are still its own"), "{rotated}");
     assert_ne!(listed()["key"], prefix, "{rotated}");
     let fields = [("name", "new"), ("role", "viewer"), ("sign_in", "password")];
-    let words = "To let them act on operators";
+    let words = "To let owners change operators";
     done("people", words, "/acts/add-operator", &fields);
     let fields = [("name", "x"), ("rules", "{}")];
-    let words = "To let editors act on assortments:";
+    let words = "To let editors change assortments:";
     let edited = done("rules", words, "/acts/set-assortment", &fields).expect("a page");
     assert!(edited.contains("Version 1 of x is live"), "{edited}");
 }

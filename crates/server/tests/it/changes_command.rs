@@ -286,7 +286,7 @@ fn files_without_a_token_are_not_replaced() {
 
 #[test]
 fn documented_line_removes_a_line_that_was_cut_off() {
-    let document = include_str!("../../../../docs/clients.md");
+    let document = include_str!("../../../../docs/integrate.md");
     let mut lines = document.lines().map(str::trim);
     let line = lines
         .find(|line| line.contains("tail -c 1"))

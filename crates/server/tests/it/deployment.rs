@@ -1,6 +1,6 @@
 //! Files that operators deploy beside the program name only what the program has: metrics of dashboards and
-//! alerts, pages of the runbook, options of command lines. `ci/deployment` holds these files against their
-//! own schemas and tests.
+//! alerts, pages of the runbook, options of command lines, tests of protections. `ci/deployment` holds these files
+//! against their own schemas and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ fn served_metrics(scrape: &str) -> BTreeMap<String, BTreeSet<String>> {
 
 /// The metrics of `vitrine mirror`, whose table is held by the tests of `mirror`.
 fn mirror_metrics() -> BTreeMap<String, BTreeSet<String>> {
-    let document = read("docs/mirroring.md");
+    let document = read("docs/operate/mirror.md");
     let quoted = document.split('`').skip(1).step_by(2);
     let metrics = quoted.filter(|quoted| quoted.starts_with("vitrine_mirror_"));
     let named = metrics.map(|metric| match metric.split_once('{') {
@@ -156,7 +156,7 @@ fn alerts_and_runbook_sections_correspond() {
         .filter_map(|line| line.trim().strip_prefix("- alert: "));
     let alerts: BTreeSet<&str> = alerts.collect();
     assert!(alerts.len() > 10, "{alerts:?}");
-    let runbook = read("docs/runbook.md");
+    let runbook = read("docs/operate/runbook.md");
     let headings = runbook.lines().filter_map(|line| line.strip_prefix("## "));
     let headings: BTreeSet<&str> = headings
         .filter(|heading| heading.starts_with("Vitrine"))
@@ -177,6 +177,26 @@ fn alerts_and_runbook_sections_correspond() {
             !is_alert || alerts.contains(word),
             "{DASHBOARD} names {word}"
         );
+    }
+}
+
+#[test]
+fn tests_named_by_the_security_document_exist() {
+    let document = read("docs/security.md");
+    let rows = document.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+    let named = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let named: Vec<&str> = named.collect();
+    assert!(named.len() > 30, "{named:?}");
+    for name in named {
+        let (file, test) = name.split_once("::").unwrap_or((name, ""));
+        let is_there = match (file.contains('/'), test) {
+            (true, _) => std::fs::exists(format!("{ROOT}{file}")).expect("a folder"),
+            (false, test) => {
+                read(&format!("crates/server/tests/it/{file}.rs")).contains(&format!("fn {test}"))
+            }
+        };
+        assert!(is_there, "docs/security.md names {name}, which is gone");
     }
 }
 

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::changes::named;
-use crate::docs_recipes::printed;
+use crate::docs_recipes::{printed, write_programs};
 use crate::harness::feed::{FeedServer, StoppedFeed, list};
 use crate::harness::{ALLOW_ALL, PATIENCE, Server, gift_card, scrape, skipped, wait_for};
 
@@ -23,7 +23,7 @@ const PRODUCTS: usize = 520;
 const ADMIN: [&str; 2] = ["--admin-listen", "127.0.0.1:0"];
 
 mod rust {
-    include!("../../docs-site/recipes/copy.rs.in");
+    include!("../../docs-site/recipes/keep_copy.rs.in");
 
     pub(super) fn run() {
         if let Err(error) = main() {
@@ -72,11 +72,10 @@ impl Drop for Running {
 }
 
 impl Program {
-    /// Writes a program as the page shows it.
-    fn write(server: &Server, language: &str, file: &str, interpreter: &Path) -> Self {
+    /// Writes a program as the page shows it, with all others beside it.
+    fn write(server: &Server, file: &str, interpreter: &Path) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let code = printed(server, GUIDE, language);
-        std::fs::write(directory.path().join(file), code).expect("a file");
+        write_programs(server, directory.path());
         let command = [interpreter.display().to_string(), file.to_owned()];
         Self {
             directory,
@@ -308,17 +307,17 @@ pub fn node() -> Option<PathBuf> {
 
 /// Returns the program in Python.
 pub fn python(server: &Server) -> Program {
-    Program::write(server, "python", "copy.py", Path::new("python3"))
+    Program::write(server, "keep_copy.py", Path::new("python3"))
 }
 
 /// Returns the program in JavaScript, if there is a Node.js for it.
 pub fn javascript(server: &Server) -> Option<Program> {
-    Some(Program::write(server, "js", "copy.mjs", &node()?))
+    Some(Program::write(server, "keep_copy.mjs", &node()?))
 }
 
 /// Returns the program in Rust, which is a test of this binary.
 pub fn rust(server: &Server) -> Program {
-    let source = include_str!("../../docs-site/recipes/copy.rs.in");
+    let source = include_str!("../../docs-site/recipes/keep_copy.rs.in");
     assert_eq!(printed(server, GUIDE, "rust"), source);
     let program = std::env::current_exe().expect("a program");
     let arguments = [

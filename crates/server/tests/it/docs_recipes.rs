@@ -7,26 +7,24 @@ use std::process::{Command, Output, Stdio};
 use serde_json::json;
 
 use crate::docs_code::pages;
+use crate::docs_site::Page;
 use crate::harness::{Server, Store, gift_card, skipped, text};
 
 /// A recipe.
 struct Recipe {
     /// The language of its block.
     language: &'static str,
-    file: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
 }
 
 const fn recipe(
     language: &'static str,
-    file: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
 ) -> Recipe {
     Recipe {
         language,
-        file,
         program,
         arguments,
     }
@@ -34,19 +32,34 @@ const fn recipe(
 
 /// Recipes that print the same.
 const RECIPES: [Recipe; 5] = [
-    recipe("js", "recipe.mjs", "node", &["recipe.mjs"]),
-    recipe("python", "recipe.py", "python3", &["recipe.py"]),
-    recipe("go", "recipe.go", "go", &["run", "recipe.go"]),
-    recipe("php", "recipe.php", "php", &["recipe.php"]),
-    recipe("ruby", "recipe.rb", "ruby", &["recipe.rb"]),
+    recipe("js", "node", &["recipe.mjs"]),
+    recipe("python", "python3", &["recipe.py"]),
+    recipe("go", "go", &["run", "recipe.go"]),
+    recipe("php", "php", &["recipe.php"]),
+    recipe("ruby", "ruby", &["recipe.rb"]),
 ];
 
-const JAVA: Recipe = recipe(
-    "java",
-    "Recipe.java",
-    "java",
-    &["Recipe.java", "BRIARWICK-GB"],
-);
+const JAVA: Recipe = recipe("java", "java", &["Recipe.java", "BRIARWICK-GB"]);
+
+/// Programs of the guides: page, language of the block, and file. Rust's are compiled into this program.
+const PROGRAMS: [(&str, &str, &str); 16] = [
+    ("/docs/recipes", "js", "recipe.mjs"),
+    ("/docs/recipes", "python", "recipe.py"),
+    ("/docs/recipes", "go", "recipe.go"),
+    ("/docs/recipes", "php", "recipe.php"),
+    ("/docs/recipes", "ruby", "recipe.rb"),
+    ("/docs/recipes", "java", "Recipe.java"),
+    ("/docs/caching", "js", "revalidate.mjs"),
+    ("/docs/caching", "python", "revalidate.py"),
+    ("/docs/caching", "go", "revalidate.go"),
+    ("/docs/caching", "php", "revalidate.php"),
+    ("/docs/caching", "ruby", "revalidate.rb"),
+    ("/docs/changes", "js", "keep_copy.mjs"),
+    ("/docs/changes", "python", "keep_copy.py"),
+    ("/docs/webhooks", "js", "receive.mjs"),
+    ("/docs/webhooks", "python", "receive.py"),
+    ("/docs/webhooks", "ruby", "receive.rb"),
+];
 
 /// Languages that `ci/install` brings; `ci/recipes` brings all, and says so.
 const REQUIRED_IN_CI: [&str; 2] = ["js", "python"];
@@ -69,16 +82,27 @@ fn rust_recipe() {
 
 /// Returns the program that a page prints in a language.
 pub fn printed(server: &Server, path: &str, language: &str) -> String {
-    let (_, page) = pages(server)
-        .into_iter()
-        .find(|(own, _)| own == path)
-        .expect("the page");
+    printed_in(&pages(server), path, language).to_owned()
+}
+
+fn printed_in<'p>(pages: &'p [(String, Page)], path: &str, language: &str) -> &'p str {
+    let page = pages.iter().find(|(own, _)| own == path);
+    let (_, page) = page.expect("the page");
     // Requests in this language are printed, too.
-    let is_program = |(own, meta, _): &(String, Option<String>, String)| {
+    let is_program = |(own, meta, _): &&(String, Option<String>, String)| {
         own == language && meta.as_deref() != Some("request")
     };
-    let block = page.code.into_iter().find(is_program);
-    block.unwrap_or_else(|| panic!("no {language}")).2
+    let block = page.code.iter().find(is_program);
+    &block.unwrap_or_else(|| panic!("{path}: no {language}")).2
+}
+
+/// Writes all programs of the guides, as printed, into one folder, as readers do: none may hide a module that another imports.
+pub fn write_programs(server: &Server, directory: &Path) {
+    let pages = pages(server);
+    for (path, language, file) in PROGRAMS {
+        let code = printed_in(&pages, path, language);
+        std::fs::write(directory.join(file), code).expect("a file");
+    }
 }
 
 /// Returns true if the program that runs a language is installed; says so if it isn't.
@@ -100,18 +124,16 @@ pub fn is_installed(language: &str, program: &str, what: &str) -> bool {
     false
 }
 
-/// Writes the recipes whose language is installed, as printed, and returns the commands that run them.
+/// Writes all programs, and returns the commands that run the recipes whose language is installed.
 fn commands(server: &Server, directory: &Path, recipes: &[Recipe]) -> Vec<(&'static str, Command)> {
-    let mut commands = Vec::new();
+    write_programs(server, directory);
     let is_there = |recipe: &&Recipe| is_installed(recipe.language, recipe.program, "the recipe");
-    for recipe in recipes.iter().filter(is_there) {
-        let code = printed(server, "/docs/recipes", recipe.language);
-        std::fs::write(directory.join(recipe.file), code).expect("a file");
+    let command = |recipe: &Recipe| {
         let mut command = Command::new(recipe.program);
         command.args(recipe.arguments);
-        commands.push((recipe.language, command));
-    }
-    commands
+        (recipe.language, command)
+    };
+    recipes.iter().filter(is_there).map(command).collect()
 }
 
 /// Returns the command that runs the Rust recipe, which is compiled into this program.
@@ -153,6 +175,23 @@ fn outputs(server: &Server, key: &str, country: &str) -> Vec<(&'static str, Outp
         )
     };
     commands.into_iter().map(run).collect()
+}
+
+#[test]
+fn python_programs_hide_no_standard_module() {
+    if !is_installed("python", "python3", "the names of programs") {
+        return;
+    }
+    // Since Python 3.10.
+    let names = "import sys; print(*getattr(sys, 'stdlib_module_names', sys.builtin_module_names))";
+    let output = Command::new("python3").args(["-c", names]).output();
+    let modules = text(&output.expect("it runs").stdout);
+    let modules: Vec<&str> = modules.split_whitespace().collect();
+    assert!(modules.contains(&"sys"), "{modules:?}");
+    let files = PROGRAMS.iter().map(|(_, _, file)| *file);
+    let mut names = files.filter_map(|file| file.strip_suffix(".py"));
+    let hidden = names.find(|name| modules.contains(name));
+    assert!(hidden.is_none(), "{hidden:?} is a module of Python's own");
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 use crate::docs_copies::node;
-use crate::docs_recipes::printed;
+use crate::docs_recipes::write_programs;
 use crate::harness::receiver::{Delivery, Event};
-use crate::harness::{PATIENCE, gift_card, skipped, text, wait_for};
+use crate::harness::{PATIENCE, Server, gift_card, skipped, text, wait_for};
 
 /// A running program of the guide; killed with its owner.
 struct Program {
@@ -21,10 +21,10 @@ struct Program {
 }
 
 impl Program {
-    /// Starts a program as the page shows it, with packages beside it, and waits until it listens.
-    fn start(code: &str, file: &str, interpreter: &Path, secret: &str) -> Self {
+    /// Starts a program as the page shows it, with all others and packages beside it, and waits until it listens.
+    fn start(server: &Server, file: &str, interpreter: &Path, secret: &str) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        std::fs::write(directory.path().join(file), code).expect("a file");
+        write_programs(server, directory.path());
         let packages = root().join("target/clients/node/node_modules");
         let beside = directory.path().join("node_modules");
         std::os::unix::fs::symlink(packages, beside).expect("a link");
@@ -115,13 +115,12 @@ fn has(interpreter: &Path, arguments: &[&str], is_required: bool, what: &str) ->
     has
 }
 
-/// Runs the receiver of a language through events, a rotation and forgeries.
-fn takes_what_is_signed(language: &str, file: &str, interpreter: &Path) {
+/// Runs a receiver through events, a rotation and forgeries.
+fn takes_what_is_signed(file: &str, interpreter: &Path) {
     let delivery = Delivery::of(&[gift_card("A")]);
     let server = delivery.serve();
-    let code = printed(&server, "/docs/webhooks", language);
     let endpoint = delivery.endpoint(&[]);
-    let program = Program::start(&code, file, interpreter, &endpoint.secret);
+    let program = Program::start(&server, file, interpreter, &endpoint.secret);
     // What the test was sent, the program is sent by the test, and what it makes of that.
     let post = |event: &Event, body: &[u8]| {
         let status = program.post(event, body, event.header("webhook-timestamp"));
@@ -187,7 +186,7 @@ fn python_receiver_takes_what_is_signed() {
         true,
         "standardwebhooks for Python",
     ) {
-        takes_what_is_signed("python", "receive.py", &python);
+        takes_what_is_signed("receive.py", &python);
     }
 }
 
@@ -201,7 +200,7 @@ fn javascript_receiver_takes_what_is_signed() {
         "require('./clients/node/node_modules/standardwebhooks')",
     ];
     if has(&node, &import, true, "standardwebhooks for Node.js") {
-        takes_what_is_signed("js", "receive.mjs", &node);
+        takes_what_is_signed("receive.mjs", &node);
     }
 }
 
@@ -214,6 +213,6 @@ fn ruby_receiver_takes_what_is_signed() {
         false,
         "Ruby with webrick and standardwebhooks",
     ) {
-        takes_what_is_signed("ruby", "receive.rb", ruby);
+        takes_what_is_signed("receive.rb", ruby);
     }
 }

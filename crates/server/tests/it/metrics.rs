@@ -1,4 +1,4 @@
-//! Metrics of a server, as `/metrics` tells them.
+//! Metrics of a server, as `/metrics` shows them.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -357,14 +357,8 @@ fn prometheus_reads_the_metrics() {
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
-#[test]
-fn every_metric_is_documented() {
-    let document = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/operations/metrics.md"
-    );
-    let document = std::fs::read_to_string(document).expect("the document");
-    // With all that can be told of, whether it is there or not.
+/// Returns the metrics of a server with all settings that add metrics, its history of changes included.
+fn all_metrics() -> String {
     let store = Store::sample();
     let options = [
         "--admin-listen",
@@ -373,28 +367,53 @@ fn every_metric_is_documented() {
         "redis://127.0.0.1:1",
     ];
     let server = Certificate::new(&store, "server").serve(&store, &options);
-    let has_history = |told: &String| told.contains("vitrine_changes_oldest");
-    let told = wait_for("the history", || Some(scraped(&server)).filter(has_history));
-    let names: Vec<&str> = told
+    let has_history = |scrape: &String| scrape.contains("vitrine_changes_oldest");
+    wait_for("the history", || Some(scraped(&server)).filter(has_history))
+}
+
+/// Returns the names of all metrics of a scrape.
+fn names(scrape: &str) -> Vec<&str> {
+    let types = scrape
         .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
-        .collect();
+        .filter_map(|line| line.strip_prefix("# TYPE "));
+    let names: Vec<&str> = types.filter_map(|line| line.split(' ').next()).collect();
     assert!(names.len() > 20, "{names:?}");
-    for name in &names {
+    names
+}
+
+#[test]
+fn every_metric_has_a_sentence_of_help() {
+    let scrape = all_metrics();
+    for name in names(&scrape) {
+        let start = format!("# HELP {name} ");
+        let help = scrape.lines().find_map(|line| line.strip_prefix(&start));
+        let help = help.unwrap_or_default();
+        let is_started = help.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
         assert!(
-            document.contains(&format!("`{name}")),
-            "docs/operations/metrics.md doesn't know {name}"
+            is_started && help.contains(' ') && help.ends_with('.'),
+            "the help of {name} is no sentence: {help:?}"
         );
     }
-    // Those that come after the name of another are in the table too, and there are none that are gone.
-    let documented = document.split('`').skip(1).step_by(2);
-    for quoted in
-        documented.filter(|quoted| quoted.starts_with("vitrine_") || quoted.starts_with("process_"))
-    {
-        let name = quoted.split(['{', ' ', '[']).next().unwrap_or_default();
-        assert!(
-            names.contains(&name),
-            "docs/operations/metrics.md names {name}, which is gone"
+}
+
+#[test]
+fn metrics_named_by_documents_exist() {
+    let scrape = all_metrics();
+    let names = names(&scrape);
+    let mut found = 0;
+    for page in ["backup", "monitor", "runbook", "scale"] {
+        let path = format!(
+            "{}/../../docs/operate/{page}.md",
+            env!("CARGO_MANIFEST_DIR")
         );
+        let document = std::fs::read_to_string(&path).expect("a document");
+        for quoted in document.split('`').skip(1).step_by(2) {
+            if quoted.starts_with("vitrine_") || quoted.starts_with("process_") {
+                let name = quoted.split(['{', ' ', '[']).next().unwrap_or_default();
+                assert!(names.contains(&name), "{path} names {name}, which is gone");
+                found += 1;
+            }
+        }
     }
+    assert!(found > 15, "{found}");
 }

@@ -1,15 +1,22 @@
-//! The commands that docs/operations/postgresql.md prints, run as printed with the roles that it describes.
+//! The commands for PostgreSQL in docs/operate, run as printed with the roles that they create.
 
 use std::process::Command;
 
 use crate::harness::{Database, Server, Store, gift_card, skipped, text, wait_for};
 
-const DOCUMENT: &str = include_str!("../../../../docs/operations/postgresql.md");
+/// Set-up of the roles; dump and restore.
+const DOCUMENTS: [&str; 2] = [
+    include_str!("../../../../docs/operate/scale.md"),
+    include_str!("../../../../docs/operate/backup.md"),
+];
 
-/// Returns the indented blocks of the document.
+/// Returns the indented blocks of the documents.
 fn blocks() -> Vec<String> {
     let is_code = |paragraph: &&str| paragraph.lines().all(|line| line.starts_with("    "));
-    let code = DOCUMENT.split("\n\n").filter(is_code);
+    let paragraphs = DOCUMENTS
+        .into_iter()
+        .flat_map(|document| document.split("\n\n"));
+    let code = paragraphs.filter(is_code);
     code.map(|paragraph| {
         paragraph
             .trim_end()
@@ -28,7 +35,7 @@ fn block(start: &str) -> String {
     found.remove(0)
 }
 
-/// The database `catalog` and the roles of the document, gone when this is dropped.
+/// The database `catalog` and the roles of the documents, gone when this is dropped.
 struct Catalog {
     admin: Database,
 }
@@ -42,7 +49,7 @@ impl Catalog {
         Some(catalog)
     }
 
-    /// Makes the database, and sets it up as the document says.
+    /// Creates the database, and sets it up as the document says.
     fn set_up(&self) {
         self.admin.run("create database catalog template template0");
         self.as_admin(&block("create role"));

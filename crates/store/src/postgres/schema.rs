@@ -1,6 +1,7 @@
 //! Recognising, creating and migrating the schema.
 //!
-//! Two releases run side by side on one database: see docs/decisions/0007-two-releases-on-one-database.md.
+//! A migration only adds what the release before ignores, so that two releases share a database during an upgrade.
+//! `vitrine.schema_version` has the schema's number and the oldest release that can use it.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ pub(super) fn failure(error: &anyhow::Error, command: &str) -> (StatusCode, Stri
         Some(StoreError::Refused { .. } | StoreError::ReadOnly { .. }) => {
             tracing::warn!(error = %ErrorChain(error.as_ref()), "the role of the database may not do what an operator asked for");
             let why = format!(
-                "This server's role in the database may not do that; nothing was changed. Run `{command}` with a role that may, or grant it: see docs/operations/browser.md."
+                "This server's role in the database may not do that; nothing was changed. Run `{command}` with a role that may, or grant it: see docs/operate/console.md."
             );
             (StatusCode::FORBIDDEN, why)
         }

@@ -1,4 +1,4 @@
-//! Compression of bodies. `docs/decisions/0004-compression.md` explains the choice of levels.
+//! Compression of bodies. `docs/decisions/0006-compression.md` explains the choice of levels.
 
 use std::cell::RefCell;
 use std::io;

@@ -4,7 +4,7 @@ use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue};
 
 /// Content coding of a body, in the order of the server's preference: zstd costs least and is small, all clients
-/// understand gzip, brotli costs many times more and saves little (see `docs/decisions/0004-compression.md`).
+/// understand gzip, brotli costs many times more and saves little (see `docs/decisions/0006-compression.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// Zstandard (RFC 8878).

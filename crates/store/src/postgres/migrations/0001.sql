@@ -2,8 +2,7 @@
 -- Everything lies in a schema of its own, and every statement names it: nothing depends on a session's search path,
 -- which a connection pooler may have set for somebody else. Codes and ids are compared byte by byte (collate "C").
 
--- What this schema is, and the oldest release, by the newest schema that it knows, that can still work with it:
--- see docs/decisions/0007-two-releases-on-one-database.md.
+-- What this schema is, and the oldest release, by the newest schema that it knows, that can still work with it.
 create table vitrine.schema_version (
     only_row        boolean primary key default true check (only_row),
     version         integer not null,
