@@ -169,12 +169,11 @@ impl Connection {
                 never = age.as_mut() => match never {},
             };
             if let End::Ended(ended) = end {
+                let http1::Parts { io, read_buf, .. } = connection.into_parts();
                 let Parking::Parked(parked) = state.swap(Parking::Empty) else {
-                    let http1::Parts { io, read_buf, .. } = connection.into_parts();
                     refuse_http2(io.into_inner(), &read_buf).await;
                     return log_end(ended);
                 };
-                let http1::Parts { io, read_buf, .. } = connection.into_parts();
                 socket = io.into_inner();
                 // A copy, if there is anything: the buffer would be kept.
                 let following = read_buf.to_vec();
