@@ -48,7 +48,7 @@ pub(super) struct VersionIndex {
     coded: Vec<Indexed>,
 }
 
-/// What a value of a product leads to.
+/// Result of looking up a value of a product.
 #[derive(Debug, Default)]
 struct Entry {
     /// Votes of selectors that have this list only.
