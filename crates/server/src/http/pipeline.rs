@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::RETRY_AFTER;
+use http::header::{IF_NONE_MATCH, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method};
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use super::access::quota::KeyQuota;
 use super::access::simulation;
 use super::access_log::RequestLogContext;
 use super::changes_path::{Deferred, Waited};
-use super::endpoints::texts;
+use super::endpoints::{Found, texts};
 use super::error::ApiError;
 use super::parking::{Connection, ParkedWait, is_head_only};
 use super::request::version::X_API_VERSION;
@@ -65,7 +65,7 @@ pub(super) enum Outcome<'s> {
     NotModified(Response),
     /// No changes, which costs no quota either; and the pause before the next request, if there should be one.
     NoChanges(Resource<'s>, Option<Duration>),
-    /// The changes feed has to wait before it can answer.
+    /// The request has to wait before it can be answered.
     Deferred(Deferred),
     /// A resource, or the error that there is none: both cost quota.
     NeedsQuota(Result<Resource<'s>, ApiError>),
@@ -155,7 +155,7 @@ impl<'r> Admitted<'_, 'r> {
         operation: KeyedOperation,
         log: &mut RequestLogContext<'r>,
     ) -> Result<Attempt, ApiError> {
-        let mut waited = self.client.waited;
+        let mut waited = self.client.waited.clone();
         loop {
             let deferred = 'deferred: {
                 let snapshot = self.snapshot()?;
@@ -183,9 +183,7 @@ impl<'r> Admitted<'_, 'r> {
                         charged.and(found).map_err(Response::from)
                     }
                     Ok(Outcome::Deferred(deferred)) => match quota.check() {
-                        Err(refused) if matches!(deferred, Deferred::Wait(_)) => {
-                            Err(refused.into())
-                        }
+                        Err(refused) if self.needs_quota_first(&deferred) => Err(refused.into()),
                         _ => break 'deferred deferred,
                     },
                     Err(error) => Err(error.into()),
@@ -208,9 +206,21 @@ impl<'r> Admitted<'_, 'r> {
                 deferred => deferred,
             };
             let began = Instant::now();
+            let is_rendering = matches!(deferred, Deferred::Render { .. });
             // Nothing else is held meanwhile.
             self.wait(deferred, &mut waited).await;
-            log.waited += began.elapsed();
+            if !is_rendering {
+                log.waited += began.elapsed();
+            }
+        }
+    }
+
+    /// Returns true if what a request waits for isn't begun for a key without quota. A 304, which costs none, may need HTML.
+    fn needs_quota_first(&self, deferred: &Deferred) -> bool {
+        match deferred {
+            Deferred::Wait(_) => true,
+            Deferred::Look { .. } => false,
+            Deferred::Render { .. } => !self.request.headers.contains_key(IF_NONE_MATCH),
         }
     }
 
@@ -279,8 +289,23 @@ impl<'r> Admitted<'_, 'r> {
                 let captured = &self.target.captured;
                 let assortment = key.visible.assortment()?;
                 let visible = Visible::new(assortment, snapshot, version.discounts);
-                endpoints.keyed(&version, operation, snapshot, visible, captured, query)
+                match operation {
+                    KeyedOperation::GetProduct => {
+                        endpoints.product(snapshot, &visible, captured, query, &waited.rendered)
+                    }
+                    _ => endpoints
+                        .keyed(&version, operation, snapshot, visible, query)
+                        .map(Found::Resource),
+                }
             }
+        };
+        let found = match found {
+            Ok(Found::Unrendered(texts)) => {
+                let account = context.payer.key().clone();
+                return Ok(Outcome::Deferred(Deferred::Render { texts, account }));
+            }
+            Ok(Found::Resource(resource)) => Ok(resource),
+            Err(error) => Err(error),
         };
         match found {
             Ok(resource) if resource.matches_if_none_match(headers) => {

@@ -87,6 +87,7 @@ mod hostile_http;
 mod hostile_http2;
 mod hostile_load;
 mod html;
+mod html_elsewhere;
 mod html_time;
 mod keys;
 mod keys_set;

@@ -1,7 +1,8 @@
-//! Fair queue for compressing bodies: as many at a time as there are cores, round-robin over keys.
+//! Fair queue for work on other threads: so many pieces at a time, round-robin over keys.
 //!
-//! Each key has a queue of its own, and a free turn goes to the next key. So a key with many new pages delays itself,
-//! and other keys wait for one of its bodies at most. Queues are bounded; a body that doesn't fit is sent plain.
+//! Each key has a queue of its own, and a free turn goes to the next key. So a key with much work delays itself, and
+//! other keys wait for one of its pieces at most. Queues are bounded. A body that finds no place is sent plain; HTML isn't
+//! rendered then.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
@@ -14,13 +15,13 @@ use super::budget::Account;
 /// Maximum number of waiting bodies of one key, for each core: half a second at worst, with brotli.
 const MAX_WAITING_OF_KEY: usize = 64;
 
-/// Maximum number of waiting bodies of all keys, for each core. Each key may take its share of them.
-const MAX_WAITING: usize = 256;
+/// Maximum number of waiting pieces of all keys, as a multiple of one key's. Each key may take its share of them.
+const KEYS_AT_LIMIT: usize = 4;
 
 /// Queues of one server.
 #[derive(Debug)]
 pub(crate) struct FairQueue {
-    cores: usize,
+    max_waiting_of_key: usize,
     state: Mutex<State>,
 }
 
@@ -45,10 +46,15 @@ pub(crate) struct Turn(Arc<FairQueue>);
 impl FairQueue {
     /// Returns a queue for as many bodies at a time as there are cores.
     pub(crate) fn new(cores: usize) -> Arc<Self> {
+        Self::with_limit(cores, MAX_WAITING_OF_KEY * cores)
+    }
+
+    /// Returns a queue that gives so many turns at a time, and in which so many pieces of one key may wait.
+    pub(crate) fn with_limit(turns: usize, max_waiting_of_key: usize) -> Arc<Self> {
         Arc::new(Self {
-            cores,
+            max_waiting_of_key,
             state: Mutex::new(State {
-                free: cores,
+                free: turns,
                 queues: VecDeque::new(),
             }),
         })
@@ -69,7 +75,7 @@ impl FairQueue {
                 state.free = free;
                 return Some(Turn(Arc::clone(self)));
             }
-            if state.is_full_for(key, self.cores) {
+            if state.is_full_for(key, self.max_waiting_of_key) {
                 return None;
             }
             let (sender, turn) = oneshot::channel();
@@ -81,7 +87,7 @@ impl FairQueue {
 
     /// Returns true if the queue of this key is full.
     pub(crate) fn is_full_for(&self, key: &Account) -> bool {
-        self.lock().is_full_for(key, self.cores)
+        self.lock().is_full_for(key, self.max_waiting_of_key)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -90,9 +96,9 @@ impl FairQueue {
 }
 
 impl State {
-    fn is_full_for(&mut self, key: &Account, cores: usize) -> bool {
-        let share = MAX_WAITING * cores / self.queues.len().max(1);
-        let most = share.clamp(1, MAX_WAITING_OF_KEY * cores);
+    fn is_full_for(&mut self, key: &Account, max_waiting_of_key: usize) -> bool {
+        let share = KEYS_AT_LIMIT * max_waiting_of_key / self.queues.len().max(1);
+        let most = share.clamp(1, max_waiting_of_key);
         let queue = self.queues.iter_mut().find(|queue| queue.is_of(key));
         queue.is_some_and(|queue| {
             if queue.waiting.len() >= most {
