@@ -168,6 +168,7 @@ mod walks;
 mod webhooks;
 mod webhooks_attempts;
 mod webhooks_deliverers;
+mod webhooks_hanging;
 mod webhooks_listen;
 mod webhooks_rules;
 mod webhooks_updates;
