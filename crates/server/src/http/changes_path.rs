@@ -1,5 +1,5 @@
 //! Path of the changes feed: a request may have to wait before it can be answered. Then it goes along the whole path again,
-//! so that its key is judged anew, and holds no snapshot meanwhile.
+//! so that its key is judged anew, and holds no snapshot meanwhile. So does one whose texts have to be rendered.
 
 use jiff::Timestamp;
 use vitrine_model::changes::{ChangesQuery, Position};
@@ -10,7 +10,9 @@ use vitrine_wire::error::ErrorType;
 use super::App;
 use super::access::quota::KeyQuota;
 use super::access_log::RequestLogContext;
+use super::body::budget::Account;
 use super::endpoints::changes;
+use super::endpoints::html::{Rendered, Unrendered};
 use super::error::{ApiError, RETRY_SOON};
 use super::pipeline::{Admitted, Outcome};
 use super::request::changes_token::{TermsDigest, Token};
@@ -22,7 +24,7 @@ use super::visible::Visible;
 use super::waits::{self, Wait};
 use crate::live::{Feed, VisibleFeed};
 
-/// Event that a request of the changes feed waits for.
+/// Event that a request waits for.
 pub(super) enum Deferred {
     /// A visible change.
     Wait(Wait),
@@ -34,21 +36,34 @@ pub(super) enum Deferred {
         /// Date of the API version.
         version: &'static str,
     },
+    /// The HTML of texts.
+    Render {
+        texts: Vec<Unrendered>,
+        /// Account of the key, whose turn it has to be.
+        account: Account,
+    },
 }
 
-/// Results of the waits of a request of the changes feed.
-#[derive(Debug, Clone, Copy, Default)]
+/// Results of the waits of a request.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Waited {
     /// Position since which nothing visible changed, after a wait.
     pub(super) moved: Option<Position>,
     /// After a look: true if the store was read since the request came, and is current.
     pub(super) looked: Option<bool>,
+    /// Texts that were rendered.
+    pub(super) rendered: Rendered,
 }
 
 impl<'r> Admitted<'_, 'r> {
-    /// Waits for what the changes feed needs before it can answer. The key is judged again afterwards.
+    /// Waits for what is needed before the request can be answered. The key is judged again afterwards.
     pub(super) async fn wait(&self, deferred: Deferred, waited: &mut Waited) {
-        let App { live, waits, .. } = self.app;
+        let App {
+            live,
+            waits,
+            endpoints,
+            ..
+        } = self.app;
         // Boxed, so that requests that don't wait need no room for it.
         match deferred {
             Deferred::Wait(wait) => waited.moved = Some(Box::pin(waits.wait(live, wait)).await),
@@ -68,6 +83,10 @@ impl<'r> Admitted<'_, 'r> {
                     })
                 };
                 waited.looked = Some(Box::pin(waits::look(live, is_known)).await);
+            }
+            Deferred::Render { texts, account } => {
+                let rendered = Box::pin(endpoints.html.render(texts, &account)).await;
+                waited.rendered.add(rendered);
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::RETRY_AFTER;
+use http::header::{IF_NONE_MATCH, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method};
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use super::access::quota::KeyQuota;
 use super::access::simulation;
 use super::access_log::RequestLogContext;
 use super::changes_path::{Deferred, Waited};
-use super::endpoints::texts;
+use super::endpoints::{Found, texts};
 use super::error::ApiError;
 use super::parking::{Connection, ParkedWait, can_park};
 use super::request::version::X_API_VERSION;
@@ -66,7 +66,7 @@ pub(super) enum Outcome<'s> {
     NotModified(Response),
     /// No changes, and nothing left to look at, which costs no quota either; and the pause before the next request, if there should be one.
     NoChanges(Resource<'s>, Option<Duration>),
-    /// The changes feed has to wait before it can answer.
+    /// The request has to wait before it can be answered.
     Deferred(Deferred),
     /// A resource, or the error that there is none: both cost quota.
     NeedsQuota(Result<Resource<'s>, ApiError>),
@@ -156,7 +156,7 @@ impl<'r> Admitted<'_, 'r> {
         operation: KeyedOperation,
         log: &mut RequestLogContext<'r>,
     ) -> Result<Attempt, ApiError> {
-        let mut waited = self.client.waited;
+        let mut waited = self.client.waited.clone();
         loop {
             self.wait_for_keys().await;
             let deferred = 'deferred: {
@@ -185,7 +185,10 @@ impl<'r> Admitted<'_, 'r> {
                         let charged = quota.charge(shared.as_deref(), limits).await;
                         charged.and(found).map_err(Response::from)
                     }
-                    Ok(Outcome::Deferred(deferred)) => break 'deferred deferred,
+                    Ok(Outcome::Deferred(deferred)) => match quota.check() {
+                        Err(refused) if self.needs_quota_first(&deferred) => Err(refused.into()),
+                        _ => break 'deferred deferred,
+                    },
                     Err(error) => Err(error.into()),
                 };
                 let mut response = match found {
@@ -204,10 +207,19 @@ impl<'r> Admitted<'_, 'r> {
                 deferred => deferred,
             };
             let began = Instant::now();
+            let is_rendering = matches!(deferred, Deferred::Render { .. });
             // Nothing else is held meanwhile.
             self.wait(deferred, &mut waited).await;
-            log.waited += began.elapsed();
+            if !is_rendering {
+                log.waited += began.elapsed();
+            }
         }
+    }
+
+    /// Returns true if a request with an exhausted quota is refused before its wait. A 304, which costs none, may need HTML.
+    fn needs_quota_first(&self, deferred: &Deferred) -> bool {
+        matches!(deferred, Deferred::Render { .. })
+            && !self.request.headers.contains_key(IF_NONE_MATCH)
     }
 
     /// Waits for the keys if this process was stopped, since others may have been revoked meanwhile.
@@ -280,8 +292,23 @@ impl<'r> Admitted<'_, 'r> {
                 let captured = &self.target.captured;
                 let assortment = key.visible.assortment()?;
                 let visible = Visible::new(assortment, snapshot, version.discounts);
-                endpoints.keyed(&version, operation, snapshot, visible, captured, query)
+                match operation {
+                    KeyedOperation::GetProduct => {
+                        endpoints.product(snapshot, &visible, captured, query, &waited.rendered)
+                    }
+                    _ => endpoints
+                        .keyed(&version, operation, snapshot, visible, query)
+                        .map(Found::Resource),
+                }
             }
+        };
+        let found = match found {
+            Ok(Found::Unrendered(texts)) => {
+                let account = context.payer.key().clone();
+                return Ok(Outcome::Deferred(Deferred::Render { texts, account }));
+            }
+            Ok(Found::Resource(resource)) => Ok(resource),
+            Err(error) => Err(error),
         };
         match found {
             Ok(resource) if resource.matches_if_none_match(headers) => {

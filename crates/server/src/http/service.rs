@@ -69,8 +69,9 @@ impl Received<'_> {
             waited,
         } = resumed;
         (self.started, self.id, log.waited) = (started, id, wait_time);
+        let is_sound = waited.is_some();
         self.client.waited = waited.unwrap_or_default();
-        waited.is_some()
+        is_sound
     }
 }
 
@@ -145,7 +146,7 @@ impl Service {
             moved = poll_fn(|context| poll_caught(&mut resumed.id, wait.as_mut(), context)) => moved,
             () = ended_early => Some(since),
         };
-        resumed.waited = resumed.waited.filter(|_| moved.is_some());
+        resumed.waited = resumed.waited.take().filter(|_| moved.is_some());
         if let Some(waited) = &mut resumed.waited {
             waited.moved = moved;
         }

@@ -52,8 +52,12 @@ use work::Work;
 /// Pause after a panic, which is likely to repeat.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(5);
 
-/// Maximum number of attempts in flight.
-const MAX_IN_FLIGHT: usize = 256;
+/// Maximum number of attempts in flight. Receivers that hang take one each, for 15 s.
+const MAX_IN_FLIGHT: usize = 512;
+
+/// Maximum number of attempts in flight at endpoints whose last attempt failed. The other places are kept for those that
+/// don't fail.
+const MAX_FAILING_IN_FLIGHT: usize = MAX_IN_FLIGHT / 4;
 
 /// Settings of a deliverer.
 pub struct DelivererSettings {
