@@ -106,26 +106,14 @@ pub(super) fn in_product<'s>(
         if form == ContentForm::Md {
             return Ok(Some(Shown::Markdown(digest, markdown)));
         }
-        match html(&digest) {
-            Some(Ok(html)) => Ok(Some(Shown::Html(html))),
-            Some(Err(RenderError::Busy)) => Err(ApiError::overloaded()),
-            Some(Err(RenderError::Damaged)) => Err(damaged(&digest)),
-            None => {
-                unrendered.push((digest, markdown));
-                Ok(None)
-            }
-        }
+        let Some(html) = html(&digest) else {
+            unrendered.push((digest, markdown));
+            return Ok(None);
+        };
+        let html = html.map_err(|error| not_rendered(error, &digest))?;
+        Ok(Some(Shown::Html(html)))
     };
-    let unreadable = move |error: serde_json::Error| {
-        let (code, error): (_, &dyn std::error::Error) = (product.code(), &error);
-        tracing::error!(
-            code,
-            error,
-            request_id = request_id::current(),
-            "the content resources can't be read back"
-        );
-        ApiError::plain(ErrorType::InternalServerError)
-    };
+    let unreadable = move |error| unreadable(product.code(), &error);
     let bytes = product.bytes();
     let ParsedContent { urls, locale } =
         parse_content(&bytes[content.clone()]).map_err(unreadable)?;
@@ -160,6 +148,26 @@ pub(super) fn in_product<'s>(
         Ok([&*parts.head, &content, parts.tail].concat())
     });
     Ok(Found::Resource(found))
+}
+
+/// Returns the error of content resources that can't be read back.
+fn unreadable(code: &str, error: &serde_json::Error) -> ApiError {
+    let error: &dyn std::error::Error = error;
+    tracing::error!(
+        code,
+        error,
+        request_id = request_id::current(),
+        "the content resources can't be read back"
+    );
+    ApiError::plain(ErrorType::InternalServerError)
+}
+
+/// Returns the error of a text without HTML.
+fn not_rendered(error: RenderError, digest: &TextDigest) -> ApiError {
+    match error {
+        RenderError::Busy => ApiError::overloaded(),
+        RenderError::Damaged => damaged(digest),
+    }
 }
 
 /// A product's bytes, cut around its content resources.
