@@ -21,7 +21,7 @@ use crate::browser::{Browser, MAX_UNKNOWN_FORM_BYTES, Page, PageRequest};
 use crate::edge::presence::Presence;
 use crate::http::App;
 use crate::http::access::client::Peer;
-use crate::metrics::text;
+use crate::metrics::{Caller, text};
 use crate::panic_point::PanicPoint;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
@@ -93,7 +93,7 @@ impl Port {
             form: String::new(),
         };
         let form = match max_form_bytes {
-            Some(max_bytes) => self.form(&request, body, max_bytes).await,
+            Some(max_bytes) => self.form(presence, &request, body, max_bytes).await,
             None => Ok(Form::unread()),
         };
         let form = match form {
@@ -104,12 +104,13 @@ impl Port {
         // Never closed.
         let _place = self.pages.acquire().await;
         let _in_use = presence.in_use();
-        self.browser.answer(request).await
+        self.browser.answer(request, presence).await
     }
 
     /// Reads a form of at most so many bytes. A long one of somebody who must sign in first isn't read: the answer says so.
     async fn form<B: Body<Error: Into<BoxError>>>(
         &self,
+        presence: &Presence,
         request: &PageRequest,
         body: B,
         max_bytes: usize,
@@ -135,8 +136,11 @@ impl Port {
         if length > max_bytes {
             return Err(too_large);
         }
-        if length > MAX_UNKNOWN_FORM_BYTES && !self.browser.is_operator(request).await {
-            return Ok(Form::unread());
+        if length > MAX_UNKNOWN_FORM_BYTES {
+            if !self.browser.is_operator(request).await {
+                return Ok(Form::unread());
+            }
+            presence.note(Caller::WithKey);
         }
         let kib = u32::try_from(length.div_ceil(1024)).map_err(|_| too_large)?;
         let read = async {

@@ -73,9 +73,11 @@ use self::hosts::Hosts;
 use self::images::Images;
 use self::index::Indexes;
 use self::sign_in::{Asker, SIGN_IN, SignIn, Viewer};
+use crate::edge::presence::Presence;
 use crate::http::App;
 use crate::http::access::client::Peer;
 use crate::http::routes::product_code;
+use crate::metrics::Caller;
 
 /// Maximum length of a form from anybody, in bytes: a sign-in, with the page that it leads to. Only operators send longer ones.
 pub const MAX_UNKNOWN_FORM_BYTES: usize = 16 << 10;
@@ -250,8 +252,12 @@ impl Browser {
         act.or_else(|| (path == SIGN_IN).then_some(MAX_UNKNOWN_FORM_BYTES))
     }
 
-    /// Answers a request.
-    pub async fn answer(self: &Arc<Self>, request: PageRequest) -> Page {
+    /// Answers a request. The connection of an operator counts as one with a key.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        request: PageRequest,
+        presence: &Presence,
+    ) -> Page {
         if let Some(hidden) = self.hidden {
             return answer::plain(StatusCode::NOT_FOUND, hidden);
         }
@@ -270,7 +276,10 @@ impl Browser {
             Err(problem) => return problem.page(),
             Ok(asker) if request.path == SIGN_IN => return self.sign_in.show(&request, &asker),
             Ok(Asker::Unknown { .. }) => return self.sign_in.demand(&request),
-            Ok(Asker::Operator(viewer)) => Some(viewer),
+            Ok(Asker::Operator(viewer)) => {
+                presence.note(Caller::WithKey);
+                Some(viewer)
+            }
             Ok(Asker::Anybody) => None,
         };
         match route(&request.path) {

@@ -56,7 +56,7 @@ impl Presence {
     }
 
     /// Records the caller of a request. Once a valid key was presented, the connection counts as one with a key.
-    pub(super) fn note(&self, caller: Caller) {
+    pub(crate) fn note(&self, caller: Caller) {
         // Reading first keeps the cache line shared between cores.
         if caller == Caller::WithKey && !self.has_key.load(Ordering::Relaxed) {
             self.has_key.store(true, Ordering::Relaxed);
@@ -95,13 +95,14 @@ impl Presence {
     }
 }
 
-/// Request that is being answered; the connection is idle again once this is dropped.
+/// Request that is being answered, until this is dropped. It doesn't make the connection younger: however busy others are, a
+/// new connection isn't the first to be closed.
 #[derive(Debug)]
 pub(crate) struct InUse<'p>(&'p Presence);
 
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
-        self.0.end_request();
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -140,7 +140,7 @@ impl<'r> Admitted<'_, 'r> {
             }
         };
         // Before any search, which costs more than the answer.
-        quota.check()?;
+        quota.check(&self.app.metrics.limits)?;
         let start = start.skipping(|since| {
             self.app.waits.verdicts.unchanged_until(Interest {
                 since,

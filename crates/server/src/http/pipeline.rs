@@ -185,10 +185,13 @@ impl<'r> Admitted<'_, 'r> {
                         let charged = quota.charge(shared.as_deref(), limits).await;
                         charged.and(found).map_err(Response::from)
                     }
-                    Ok(Outcome::Deferred(deferred)) => match quota.check() {
-                        Err(refused) if self.needs_quota_first(&deferred) => Err(refused.into()),
-                        _ => break 'deferred deferred,
-                    },
+                    Ok(Outcome::Deferred(deferred)) => {
+                        let is_first = self.needs_quota_first(&deferred);
+                        match is_first.then(|| quota.check(&self.app.metrics.limits)) {
+                            Some(Err(refused)) => Err(refused.into()),
+                            _ => break 'deferred deferred,
+                        }
+                    }
                     Err(error) => Err(error.into()),
                 };
                 let mut response = match found {

@@ -9,6 +9,9 @@ use vitrine_model::code::ProductCode;
 use super::request::changes_token::FilterDigest;
 use crate::live::{SearchLimit, VisibleFeed};
 
+/// Maximum number of verdicts. Beyond it all are forgotten, which costs searches only.
+const MAX_VERDICTS: usize = 16_384;
+
 /// Question of requests that wait: what changed between two positions, by these filters. The positions have the versions of
 /// the assortment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,7 +84,7 @@ impl Verdicts {
             };
         let outcome = verdict.outcome;
         let mut known = self.lock();
-        if known.catalog != catalog(&interest) {
+        if known.catalog != catalog(&interest) || known.verdicts.len() >= MAX_VERDICTS {
             *known = Known {
                 catalog: catalog(&interest),
                 verdicts: HashMap::new(),

@@ -1,5 +1,6 @@
 //! Limit of the work of one request of the changes feed (docs/contract/changes.md#limits).
 
+use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
 use vitrine_model::changes::Work;
@@ -56,10 +57,10 @@ impl SearchLimit {
         }
     }
 
-    /// Searches within the limit, which begins now.
+    /// Searches within the limit. Its time begins with the first product, so that each search gets on however long it is prepared.
     pub fn search<T>(self, search: impl FnOnce(&mut Work<'_>) -> T) -> T {
-        let began = Instant::now();
-        let is_time_over = || began.elapsed() >= self.time;
+        let began = OnceCell::new();
+        let is_time_over = || began.get_or_init(Instant::now).elapsed() >= self.time;
         search(&mut Work::new(self.products, &is_time_over))
     }
 }

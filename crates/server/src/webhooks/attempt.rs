@@ -352,7 +352,9 @@ impl Work {
                 continue;
             }
             let mut endpoint = entry.endpoint.clone();
-            endpoint.progress = update.progress;
+            if update.tested.is_none() {
+                endpoint.progress = update.progress;
+            }
             if let (Some(reason), EndpointStatus::Active) = (update.disable, endpoint.status) {
                 tracing::warn!(endpoint = id, reason, "a webhook endpoint is disabled");
                 (endpoint.status, endpoint.status_reason) =

@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 
 use super::lock::{self, Lock};
 use super::session::{Session as Connection, Typed, get};
-use super::{BEGIN, PostgresStore, READ_TIMEOUT, audit};
+use super::{BEGIN, PostgresStore, audit};
 use crate::StoreError;
 use crate::audit::{AuditContext, Confirmation, operator_change};
 use crate::fail_point::FailPoint;
@@ -41,13 +41,11 @@ impl OperatorStore for PostgresStore {
     }
 
     fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError> {
-        self.read(READING, READ_TIMEOUT, |session| {
-            audit::operators(session, after)
-        })
+        self.quick(|session| audit::operators(session, after))
     }
 
     fn operators(&self) -> Result<Vec<Operator>, StoreError> {
-        self.read(READING, READ_TIMEOUT, |session| {
+        self.quick(|session| {
             let mut found = Vec::new();
             each(session, |row| found.push(row))?;
             found.into_iter().map(Operator::try_from).collect()

@@ -388,7 +388,10 @@ fn apply(row: &mut StoredEndpoint, update: &DeliveryUpdate) -> bool {
     let is_written = is_holder && row.fence == update.lease.fence;
     if is_written {
         let endpoint = &mut row.endpoint;
-        endpoint.progress = update.progress.clone();
+        // A test changes none, and an operator may have, meanwhile.
+        if update.tested.is_none() {
+            endpoint.progress = update.progress.clone();
+        }
         if let (Some(reason), EndpointStatus::Active) = (&update.disable, endpoint.status) {
             (endpoint.status, endpoint.status_reason) =
                 (EndpointStatus::Disabled, Some(reason.clone()));

@@ -129,7 +129,9 @@ impl SignIn {
         }
         match self.had_operators() {
             Ok(true) => Ok(Asker::Unknown {
-                has_owner: self.has_owner().map_err(|error| self.away(&error))?,
+                // Only the sign-in page shows it.
+                has_owner: request.path != SIGN_IN
+                    || self.has_owner().map_err(|error| self.away(&error))?,
             }),
             Ok(false) => Ok(Asker::Anybody),
             // A console that never had operators shows the catalog from memory.

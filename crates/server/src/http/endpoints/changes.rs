@@ -84,9 +84,12 @@ pub(crate) fn start(
         return Err(NotContinued::OtherTerms);
     }
     let is_known = is_known(feed, token);
-    // A removal is told by all combinations of revisions and rules since the token's base (docs/contract/changes.md#tokens), also
-    // by those that the wait has gone past. A walk that goes on would begin behind its last code.
-    let goes_on = token.first.is_none() && is_known;
+    // A removal depends on all combinations of revisions and rules since the token's base (docs/contract/changes.md#tokens), also
+    // on those that the wait has gone past. With the same rules since then, there are none. A walk that goes on would begin behind
+    // its last code.
+    let has_other_rules =
+        (token.base.as_ref()).is_some_and(|base| base.assortment != position.assortment);
+    let goes_on = token.first.is_none() && is_known && has_other_rules;
     if let Some(moved) = moved.filter(|_| !goes_on) {
         return match feed.knows(&moved) {
             true => Ok(Start {
@@ -147,11 +150,7 @@ pub(crate) fn find<'s>(
         place: None,
     };
     let next = match more_after {
-        Some(code) => {
-            let last = changes.last();
-            let is_named = last.is_some_and(|last| last.code() == code.as_str());
-            next.at(code, is_named, feed.store_id())
-        }
+        Some(code) => next.at(&code, feed.store_id()),
         None => next,
     };
     Ok(PageFound {

@@ -2,15 +2,16 @@
 //!
 //! | Part | Bytes |
 //! | --- | --- |
-//! | flags: 1 if there is a base, 2 if a walk goes on, 4 if the key has an assortment, 8 if the place of the walk is sealed | 1 |
+//! | flags: 1 if there is a base, 2 if a walk goes on, 4 if the key has an assortment | 1 |
 //! | time of issue, in seconds since 1970 | 8 |
 //! | digest of the filters; digest of the version, the public URL and what else positions depend on | 8 each |
 //! | newest position that the walk showed; the base, if there is one; the walk's first one, if it goes on | 40 or 56 each |
-//! | place of the walk, if it goes on: its last code behind its length, or sealed if no answer named that code | 1 + up to 64, or 81 |
+//! | place of the walk, if it goes on: the code of the last product that it looked at, sealed | 81 |
 //!
 //! A position is the number of the revision (8), its id (16), that of the state of the texts (16) and, if the key has an
 //! assortment, that of its version (16). Numbers are little-endian.
-//! Tokens aren't signed: a forged one shows nothing that its key couldn't see.
+//! Tokens aren't signed: a forged one shows nothing that its key couldn't see. But clients can't choose the place: where a search
+//! stops would tell of products that the key never saw.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,7 +38,6 @@ const MAX_LENGTH: usize = 400;
 const HAS_BASE: u8 = 1;
 const GOES_ON: u8 = 2;
 const HAS_ASSORTMENT: u8 = 4;
-const IS_SEALED: u8 = 8;
 
 /// A token: what a copy has, and how far its walk is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,17 +54,8 @@ pub(crate) struct Token {
     pub(crate) base: Option<Position>,
     /// Position that the walk's first page showed, while the walk goes on.
     pub(crate) first: Option<Position>,
-    /// Place of the walk, while it goes on.
-    pub(crate) place: Option<WalkPlace>,
-}
-
-/// Code of the last product that a walk looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum WalkPlace {
-    /// The last answer named it.
-    Named(ProductCode),
-    /// The key may never have seen it.
-    Sealed(Box<SealedCode>),
+    /// Code of the last product that the walk looked at, while it goes on. The key may never have seen it.
+    pub(crate) place: Option<Box<SealedCode>>,
 }
 
 /// Digest of filters: equal for filters of the same products, in whatever order they are given.
@@ -150,15 +141,10 @@ impl Token {
         now.as_second().saturating_sub(self.issued).max(0)
     }
 
-    /// Returns the token of a walk that goes on after a code. `is_named` is true if the answer names the code.
-    pub(crate) fn at(mut self, code: ProductCode, is_named: bool, store_id: &str) -> Self {
-        self.place = Some(match is_named {
-            true => WalkPlace::Named(code),
-            false => {
-                let sealed = SealedCode::new(&code, &self.head(IS_SEALED), store_id);
-                WalkPlace::Sealed(Box::new(sealed))
-            }
-        });
+    /// Returns the token of a walk that goes on after a code.
+    pub(crate) fn at(mut self, code: &ProductCode, store_id: &str) -> Self {
+        let sealed = SealedCode::new(code, &self.head(0), store_id);
+        self.place = Some(Box::new(sealed));
         self
     }
 
@@ -168,14 +154,11 @@ impl Token {
     ///
     /// If the code was sealed for another token or by another store.
     pub(crate) fn after(&self, store_id: &str) -> Result<Option<ProductCode>, NoToken> {
-        match &self.place {
-            None => Ok(None),
-            Some(WalkPlace::Named(code)) => Ok(Some(code.clone())),
-            Some(WalkPlace::Sealed(sealed)) => {
-                let code = sealed.open(&self.head(IS_SEALED), store_id);
-                code.map(Some).ok_or(NoToken)
-            }
-        }
+        let Some(sealed) = &self.place else {
+            return Ok(None);
+        };
+        let code = sealed.open(&self.head(0), store_id);
+        code.map(Some).ok_or(NoToken)
     }
 
     /// Iterates over its positions.
@@ -187,10 +170,10 @@ impl Token {
 }
 
 impl Token {
-    /// Returns the bytes before the place of the walk. `sealed` is the flag of a sealed one.
-    fn head(&self, sealed: u8) -> Vec<u8> {
+    /// Returns the bytes before the place of the walk, with this time of issue. The place is sealed for them without the time.
+    fn head(&self, issued: i64) -> Vec<u8> {
         let Self {
-            issued,
+            issued: _,
             filter,
             terms,
             newest,
@@ -205,7 +188,7 @@ impl Token {
             true => HAS_ASSORTMENT,
             false => 0,
         };
-        let mut bytes = vec![has_base | goes_on | has_assortment | sealed];
+        let mut bytes = vec![has_base | goes_on | has_assortment];
         bytes.extend(issued.to_le_bytes());
         bytes.extend(filter.0);
         bytes.extend(terms.0);
@@ -232,19 +215,10 @@ impl Token {
 
 impl fmt::Display for Token {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = match &self.place {
-            None => self.head(0),
-            Some(WalkPlace::Named(code)) => {
-                let code = code.as_str().as_bytes();
-                // A code has at most 64 bytes.
-                let length = u8::try_from(code.len()).unwrap_or(u8::MAX);
-                [&self.head(0), &[length][..], code].concat()
-            }
-            Some(WalkPlace::Sealed(sealed)) => {
-                let [tag, code] = sealed.parts();
-                [&self.head(IS_SEALED), tag, code].concat()
-            }
-        };
+        let mut bytes = self.head(self.issued);
+        if let Some(sealed) = &self.place {
+            bytes.extend(sealed.parts().concat());
+        }
         write!(out, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
 }
@@ -265,7 +239,7 @@ impl FromStr for Token {
         let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| NoToken)?;
         let mut reader = Reader(&bytes);
         let [flags] = reader.take()?;
-        if flags & !(HAS_BASE | GOES_ON | HAS_ASSORTMENT | IS_SEALED) != 0 {
+        if flags & !(HAS_BASE | GOES_ON | HAS_ASSORTMENT) != 0 {
             return Err(NoToken);
         }
         let has_assortment = flags & HAS_ASSORTMENT != 0;
@@ -279,17 +253,15 @@ impl FromStr for Token {
         let first = goes_on
             .then(|| reader.position(has_assortment))
             .transpose()?;
-        let is_sealed = flags & IS_SEALED != 0;
-        let place = match (goes_on, is_sealed) {
-            (false, _) => None,
-            (true, false) => Some(WalkPlace::Named(reader.code()?)),
-            (true, true) => {
+        let place = match goes_on {
+            true => {
                 let sealed = SealedCode::from_parts(reader.take()?, reader.take()?);
-                Some(WalkPlace::Sealed(Box::new(sealed)))
+                Some(Box::new(sealed))
             }
+            false => None,
         };
         // Without a walk there is a base.
-        if !reader.0.is_empty() || !goes_on && (base.is_none() || is_sealed) {
+        if !reader.0.is_empty() || !goes_on && base.is_none() {
             return Err(NoToken);
         }
         Ok(Self {
@@ -311,14 +283,6 @@ impl Reader<'_> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(NoToken)?;
         self.0 = rest;
         Ok(*taken)
-    }
-
-    fn code(&mut self) -> Result<ProductCode, NoToken> {
-        let [length] = self.take()?;
-        let (code, rest) = self.0.split_at_checked(length.into()).ok_or(NoToken)?;
-        self.0 = rest;
-        let code = std::str::from_utf8(code).map_err(|_| NoToken)?;
-        code.parse().map_err(|_| NoToken)
     }
 
     fn position(&mut self, has_assortment: bool) -> Result<Position, NoToken> {
@@ -349,15 +313,16 @@ mod tests {
     }
 
     fn token() -> Token {
-        Token {
+        let token = Token {
             issued: 1_795_000_000,
             filter: FilterDigest([1; 8]),
             terms: TermsDigest([2; 8]),
             newest: position(3),
             base: Some(position(1)),
             first: Some(position(2)),
-            place: Some(WalkPlace::Named("X".repeat(64).parse().unwrap())),
-        }
+            place: None,
+        };
+        token.at(&"X".repeat(64).parse().unwrap(), "store")
     }
 
     #[test]
@@ -379,8 +344,7 @@ mod tests {
             place: None,
             ..token()
         };
-        let sealed = token().at("SECRET".parse().unwrap(), false, "store");
-        for token in [longest, at_rest, begun, without_assortment, sealed] {
+        for token in [longest, at_rest, begun, without_assortment] {
             let text = token.to_string();
             let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
             assert!(
@@ -394,10 +358,15 @@ mod tests {
     #[test]
     fn sealed_place_is_read_back_in_its_token_only() {
         let code: ProductCode = "SECRET".parse().unwrap();
-        let sealed = token().at(code.clone(), false, "store");
+        let sealed = token().at(&code, "store");
         let read: Token = sealed.to_string().parse().unwrap();
         assert_eq!(read.after("store"), Ok(Some(code)));
         assert_eq!(read.after("other"), Err(NoToken));
+        let older = Token {
+            issued: 0,
+            ..read.clone()
+        };
+        assert_eq!(older.after("store"), read.after("store"));
         let moved = Token {
             base: Some(position(0)),
             ..read
@@ -408,13 +377,8 @@ mod tests {
     #[test]
     fn damaged_tokens_are_refused() {
         let text = token().to_string();
-        let sealed = token()
-            .at("SECRET".parse().unwrap(), false, "store")
-            .to_string();
-        for text in [&text, &sealed] {
-            for end in 0..text.len() {
-                assert_eq!(text[..end].parse::<Token>(), Err(NoToken), "{end}");
-            }
+        for end in 0..text.len() {
+            assert_eq!(text[..end].parse::<Token>(), Err(NoToken), "{end}");
         }
         let padded = format!("{text}=");
         let longer = format!("{text}{}", "A".repeat(400));

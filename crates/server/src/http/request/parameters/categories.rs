@@ -50,7 +50,8 @@ pub(crate) fn check_categories<'v, V: Iterator<Item = &'v str>>(
 fn meant<'v>(value: &str, visible: &HashSet<&'v str>) -> Option<(&'static str, Vec<&'v str>)> {
     let known = |text: &str| visible.get(text).copied();
     let listed = |text: &str| -> Option<Vec<&'v str>> {
-        text.split(',').map(|part| known(part.trim())).collect()
+        let parts = text.split(',').map(|part| known(part.trim()));
+        text.contains(',').then(|| parts.collect())?
     };
     if known(value).is_some() {
         return None;
