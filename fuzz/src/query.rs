@@ -144,10 +144,14 @@ fn limit(reading: &mut Reading, value: &str) -> Option<FaultType> {
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_ascii_digit()) {
         return Some(FaultType::InvalidValue);
     }
+    // A number has one form: `0`, or no zero in front.
+    if digits.starts_with('0') && value != "0" {
+        return Some(FaultType::InvalidValue);
+    }
     let number: f64 = value.parse().expect("digits");
     if (1.0..=500.0).contains(&number) {
         // 500 is the default.
-        let limit = digits.trim_start_matches('0').parse().ok();
+        let limit = digits.parse().ok();
         reading.limit = limit.filter(|limit| *limit != 500);
         None
     } else {

@@ -2,7 +2,6 @@
 
 mod assortments;
 mod changes;
-mod chart;
 mod check;
 mod contender;
 mod http;
@@ -143,9 +142,8 @@ fn main() -> Result<ExitCode> {
         folder.join("results.json"),
         serde_json::to_string_pretty(&results)?,
     )?;
-    std::fs::write(folder.join("results.svg"), chart::svg(&results))?;
     eprintln!(
-        "written: results.md, results.json and results.svg in {}",
+        "written: results.md and results.json in {}",
         folder.display()
     );
     Ok(ExitCode::SUCCESS)

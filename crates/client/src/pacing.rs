@@ -10,6 +10,10 @@ use crate::retry::Retries;
 /// Time without trouble after which the next pause is a short one again, beside the longest pause.
 const CALM: Duration = Duration::from_secs(60);
 
+/// Maximum number of empty pages of one walk that are followed without a pause: a server looks at thousands of products for
+/// each.
+const MAX_EMPTY_PAGES: u32 = 1_000;
+
 /// Properties of a page that decide on the pause after it.
 pub(crate) struct Answer<'p> {
     /// Last code of the page.
@@ -29,6 +33,8 @@ pub(crate) struct Pacing {
     last_setback: Option<Instant>,
     /// Last code of the current walk.
     last_code: Option<String>,
+    /// Number of empty pages of the current walk.
+    empty_pages: u32,
 }
 
 impl Pacing {
@@ -38,12 +44,13 @@ impl Pacing {
             setbacks: 0,
             last_setback: None,
             last_code: None,
+            empty_pages: 0,
         }
     }
 
     /// Begins a new walk: its codes ascend from the first.
     pub(crate) fn restart_walk(&mut self) {
-        self.last_code = None;
+        (self.last_code, self.empty_pages) = (None, 0);
     }
 
     /// Returns the pause after a page.
@@ -57,15 +64,21 @@ impl Pacing {
         // Codes ascend through a walk.
         let is_ascending = answer.last_code > self.last_code.as_deref();
         let is_progress = match (answer.has_more, answer.last_code, answer.wait) {
-            (true, ..) => is_ascending,
+            (true, Some(_), _) => is_ascending,
+            // The server looked at products that this client doesn't see.
+            (true, None, _) => !answer.is_same_token && self.empty_pages < MAX_EMPTY_PAGES,
             (false, Some(_), _) => !answer.is_same_token,
             (false, None, Some(wait)) => !wait.is_zero() && elapsed >= wait / 2,
             (false, None, None) => true,
         };
-        self.last_code = match answer.has_more {
-            true => cmp::max(self.last_code.take(), answer.last_code.map(str::to_owned)),
-            false => None,
-        };
+        match (answer.has_more, answer.last_code) {
+            (true, Some(code)) => {
+                self.last_code = cmp::max(self.last_code.take(), Some(code.to_owned()));
+            }
+            // The catalog may have changed during the walk: then its changes follow, from the first code.
+            (true, None) => (self.last_code, self.empty_pages) = (None, self.empty_pages + 1),
+            (false, _) => self.restart_walk(),
+        }
         match (is_progress, answer.has_more) {
             (true, true) => Duration::ZERO,
             // Not more often than this, even if the server has changes all the time.
@@ -139,7 +152,10 @@ mod tests {
     fn answers_without_progress_are_setbacks() {
         let now = Instant::now();
         for page in [
-            answer(None, true, None),
+            Answer {
+                is_same_token: true,
+                ..answer(None, true, None)
+            },
             answer(Some("B"), true, None),
             answer(Some("A"), true, Some(WAIT)),
             answer(None, false, Some(WAIT)),
@@ -160,6 +176,26 @@ mod tests {
             pacing.after_page(&answer(Some("B"), true, None), now, now);
             assert_eq!(pacing.setbacks, expected);
         }
+    }
+
+    #[test]
+    fn empty_pages_with_more_are_progress_up_to_a_maximum() {
+        let now = Instant::now();
+        let mut pacing = pacing();
+        let (empty, last) = (answer(None, true, None), answer(Some("A"), false, None));
+        for _ in 0..MAX_EMPTY_PAGES {
+            assert_eq!(pacing.after_page(&empty, now, now), Duration::ZERO);
+        }
+        assert_eq!(pacing.setbacks, 0);
+        pacing.after_page(&empty, now, now);
+        assert_eq!(pacing.setbacks, 1);
+        // The next walk has as many again, and begins with any code.
+        pacing.after_page(&last, now, now + SECOND);
+        pacing.after_page(&answer(Some("B"), true, None), now, now);
+        pacing.after_page(&empty, now, now);
+        let page = answer(Some("A"), true, None);
+        assert_eq!(pacing.after_page(&page, now, now), Duration::ZERO);
+        assert_eq!(pacing.setbacks, 1);
     }
 
     #[test]

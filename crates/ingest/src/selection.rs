@@ -1,24 +1,37 @@
 //! Selections of stored products: by codes, patterns of codes, and values of fields.
+//!
+//! - `codes`: codes and patterns
+
+mod codes;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use vitrine_model::Invalid;
-use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_store::record::StoredProduct;
 
 use crate::as_texts;
+
+pub use codes::{CodePattern, Codes};
+
+/// Maximum number of patterns in a selection.
+pub const MAX_PATTERNS: usize = 100;
+
+/// Maximum number of values of one kind in a selection. Codes have no maximum: they are looked up, however many there are.
+pub const MAX_VALUES: usize = 250;
+
+/// Maximum length of the part of a name, in bytes.
+pub const MAX_NAME_BYTES: usize = 200;
 
 /// Selection of products. Values of one kind are alternatives; kinds narrow each other. An empty one selects all products.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Selection {
     /// Codes, and patterns of codes.
-    #[serde(with = "as_texts", skip_serializing_if = "Vec::is_empty")]
-    pub codes: Vec<CodePattern>,
+    #[serde(skip_serializing_if = "Codes::is_empty")]
+    pub codes: Codes,
     /// Countries in which products can be redeemed.
     #[serde(with = "as_texts", skip_serializing_if = "Vec::is_empty")]
     pub countries: Vec<Country>,
@@ -55,23 +68,74 @@ struct Fields<'a> {
     state: Cow<'a, str>,
 }
 
+/// Part of a selection that is too large: its cost would be paid for each product, and again with each load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Words for the part.
+    pub what: &'static str,
+    /// Size that it has.
+    pub size: usize,
+    /// Maximum size.
+    pub max: usize,
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, size, max } = self;
+        write!(out, "{size} {what}, and the limit is {max}")
+    }
+}
+
+/// Removes values that stand in a list already.
+fn keep_first<T: Ord + Clone>(list: &mut Vec<T>) {
+    let mut seen = BTreeSet::new();
+    list.retain(|value| seen.insert(value.clone()));
+}
+
 impl Selection {
+    /// Returns the selection with each value once.
+    ///
+    /// # Errors
+    ///
+    /// If a part of it is too large.
+    pub fn checked(mut self) -> Result<Self, TooLarge> {
+        let lists = [
+            &mut self.categories,
+            &mut self.currencies,
+            &mut self.payout_types,
+            &mut self.states,
+        ];
+        for list in lists {
+            keep_first(list);
+        }
+        keep_first(&mut self.countries);
+        let name = self.name.as_ref().map_or(0, String::len);
+        for (what, size, max) in [
+            ("patterns", self.codes.pattern_count(), MAX_PATTERNS),
+            ("countries", self.countries.len(), MAX_VALUES),
+            ("categories", self.categories.len(), MAX_VALUES),
+            ("currencies", self.currencies.len(), MAX_VALUES),
+            ("payout types", self.payout_types.len(), MAX_VALUES),
+            ("bytes of a name", name, MAX_NAME_BYTES),
+        ] {
+            if size > max {
+                return Err(TooLarge { what, size, max });
+            }
+        }
+        Ok(self)
+    }
+
     /// Returns true if a product belongs to the selection.
     ///
     /// # Errors
     ///
     /// If the product's document is damaged.
     pub fn contains(&self, product: &StoredProduct) -> anyhow::Result<bool> {
-        let is_among = |patterns: &[CodePattern]| {
-            patterns
-                .iter()
-                .any(|pattern| pattern.matches(&product.code))
-        };
         let has =
             |wanted: &[Country]| (wanted.iter()).any(|country| product.countries.contains(country));
         let is_categorised =
             (self.categories.iter()).any(|category| product.categories.contains(category));
-        let by_facts = (self.codes.is_empty() || is_among(&self.codes))
+        let by_facts = (self.codes.is_empty() || self.codes.contain(&product.code))
             && (self.countries.is_empty() || has(&self.countries))
             && (self.categories.is_empty() || is_categorised)
             && (self.is_orderable).is_none_or(|wanted| wanted == product.is_orderable);
@@ -81,7 +145,7 @@ impl Selection {
     /// Returns the codes that are named, without patterns.
     pub fn named_codes(&self) -> impl Iterator<Item = &str> {
         let named = self.codes.iter().filter(|pattern| !pattern.is_pattern());
-        named.map(|pattern| pattern.0.as_str())
+        named.map(CodePattern::as_str)
     }
 
     fn needs_document(&self) -> bool {
@@ -106,134 +170,39 @@ impl Selection {
     }
 }
 
-/// A product code, or a pattern of codes: `*` stands for any characters, `?` for one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodePattern(String);
-
-impl CodePattern {
-    /// Returns true if this has a `*` or a `?`.
-    #[must_use]
-    pub fn is_pattern(&self) -> bool {
-        self.0.contains(['*', '?'])
-    }
-
-    /// Returns the beginning of all codes that it matches.
-    pub(crate) fn prefix(&self) -> &str {
-        let end = self.0.find(['*', '?']).unwrap_or(self.0.len());
-        &self.0[..end]
-    }
-
-    /// Returns true if it is the code, or matches it.
-    #[must_use]
-    pub fn matches(&self, code: &ProductCode) -> bool {
-        matches(self.0.as_bytes(), code.as_str().as_bytes())
-    }
-}
-
-impl fmt::Display for CodePattern {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl FromStr for CodePattern {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        // What stands for characters may stand for those of codes.
-        let filled = text.replace(['*', '?'], "A");
-        match filled.parse::<ProductCode>() {
-            Ok(_) => Ok(Self(text.to_owned())),
-            Err(_) => Err(Invalid::new(
-                "code",
-                "a product's code, or a pattern such as `ADIDAS-*`",
-            )),
-        }
-    }
-}
-
-/// Returns true if a pattern matches a text as a whole. After a mismatch, only the last `*` takes another character: the time
-/// is at most the product of both lengths.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut at, mut read) = (0, 0);
-    let mut star = None;
-    while read < text.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, read));
-                at += 1;
-            }
-            Some(&byte) if byte == b'?' || byte == text[read] => {
-                at += 1;
-                read += 1;
-            }
-            _ => {
-                let Some((star_at, taken)) = star else {
-                    return false;
-                };
-                star = Some((star_at, taken + 1));
-                (at, read) = (star_at + 1, taken + 1);
-            }
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A naive model of patterns.
-    fn by_recursion(pattern: &[u8], text: &[u8]) -> bool {
-        match (pattern, text) {
-            ([], []) => true,
-            ([b'*', rest @ ..], _) => {
-                (0..=text.len()).any(|taken| by_recursion(rest, &text[taken..]))
-            }
-            ([b'?', rest @ ..], [_, others @ ..]) => by_recursion(rest, others),
-            ([first, rest @ ..], [other, others @ ..]) if first == other => {
-                by_recursion(rest, others)
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns all texts of these characters, up to a length.
-    fn texts(characters: &[u8], length: usize) -> Vec<Vec<u8>> {
-        let mut all = vec![Vec::new()];
-        let mut longest = all.clone();
-        for _ in 0..length {
-            longest = (longest.iter())
-                .flat_map(|text| {
-                    characters
-                        .iter()
-                        .map(move |byte| [text, &[*byte][..]].concat())
-                })
-                .collect();
-            all.extend(longest.iter().cloned());
-        }
-        all
-    }
-
     #[test]
-    fn patterns_match_as_their_model_does() {
-        let patterns = texts(b"AB*?", 5);
-        let codes = texts(b"AB", 5);
-        for pattern in &patterns {
-            for code in &codes {
-                let (found, expected) = (matches(pattern, code), by_recursion(pattern, code));
-                assert_eq!(found, expected, "{pattern:?} {code:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn patterns_are_made_of_characters_of_codes() {
-        for fine in ["ADIDAS-SE", "ADIDAS-*", "*", "?-SE", "*-SE-*"] {
-            assert!(fine.parse::<CodePattern>().is_ok(), "{fine}");
-        }
-        for wrong in ["", "A B", "[A]", "A/B", "é*"] {
-            assert!(wrong.parse::<CodePattern>().is_err(), "{wrong}");
-        }
+    fn selection_has_bounded_cost() {
+        let patterns = |count: usize| {
+            let patterns = (0..count).map(|number| format!("{number}-*").parse().unwrap());
+            patterns.collect::<Vec<CodePattern>>()
+        };
+        let selection = |codes: Vec<CodePattern>| Selection {
+            codes: codes.into(),
+            ..Selection::default()
+        };
+        assert!(selection(patterns(MAX_PATTERNS)).checked().is_ok());
+        let refused = selection(patterns(10_000)).checked().unwrap_err();
+        assert_eq!(refused.to_string(), "10000 patterns, and the limit is 100");
+        let codes = (0..10_000).map(|number| format!("CODE-{number}").parse().unwrap());
+        assert!(selection(codes.collect()).checked().is_ok());
+        let states = Selection {
+            states: vec!["LIVE".to_owned(); 10_000],
+            ..Selection::default()
+        };
+        assert_eq!(states.checked().unwrap().states, ["LIVE"]);
+        let categories = Selection {
+            categories: (0..=MAX_VALUES).map(|number| number.to_string()).collect(),
+            ..Selection::default()
+        };
+        assert_eq!(categories.checked().unwrap_err().what, "categories");
+        let name = Selection {
+            name: Some("a".repeat(MAX_NAME_BYTES + 1)),
+            ..Selection::default()
+        };
+        assert_eq!(name.checked().unwrap_err().what, "bytes of a name");
     }
 }

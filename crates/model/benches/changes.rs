@@ -1,13 +1,17 @@
 //! Cost of changes beside that of a page of the list, of appending a revision to a journal, and a journal's memory.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
+use vitrine_model::assortment::{
+    Assortment, AssortmentState, AssortmentTable, NewVersion, Rules, Selector,
+};
 use vitrine_model::attributes::Attributes;
 use vitrine_model::changes::{
-    ChangesQuery, Facts, Journal, JournalUpdate, Point, Position, StateId,
+    ChangesQuery, Facts, Journal, JournalUpdate, Point, Position, StateId, Work,
 };
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
@@ -266,10 +270,19 @@ fn changes(bencher: Bencher<'_, '_>, case: Case) {
         limit: limit(),
         ..ChangesQuery::default()
     };
-    let found = journal.changes(snapshot, since, until, &query, &[]).changes;
-    assert_eq!(found.len(), 100, "too few changes");
+    let found = |query| {
+        journal.changes(
+            snapshot,
+            [since, until],
+            query,
+            None,
+            &mut Work::unlimited(),
+        )
+    };
+    assert_eq!(found(&query).changes.len(), 100, "too few changes");
     bencher.bench_local(|| {
-        let page = journal.changes(snapshot, since, until, black_box(&query), &[]);
+        let work = &mut Work::unlimited();
+        let page = journal.changes(snapshot, [since, until], black_box(&query), None, work);
         let mut body = Vec::new();
         if is_copied {
             body.reserve_exact(100 * (PRODUCT_BYTES + 60));
@@ -307,8 +320,63 @@ fn changes_of_a_narrow_filter(bencher: Bencher<'_, '_>, shape: Shape) {
         ..ChangesQuery::default()
     };
     bencher.bench_local(|| {
-        let page = journal.changes(snapshot, since, until, black_box(&query), &[]);
+        let work = &mut Work::unlimited();
+        let page = journal.changes(snapshot, [since, until], black_box(&query), None, work);
         assert_eq!(page.changes.len(), 0);
+    });
+}
+
+/// The products that one request looks at, all of which changed, none of which the client sees: by so many former versions of
+/// its rules, of 300 selectors each.
+#[divan::bench(args = [0, 6, 60])]
+fn changes_under_former_rules(bencher: Bencher<'_, '_>, former: u32) {
+    const CHANGED: u32 = 50_000;
+    let mut update = JournalUpdate::default();
+    update.revision(&revision(0), None);
+    update.revision(&revision(1), None);
+    for number in 0..CHANGED {
+        let (is_orderable, countries, categories) = parts(number);
+        let facts = Facts::new(&attributes(is_orderable, &countries, &categories));
+        update.ended(1, code(number).as_str(), &facts);
+        update.began(1, code(number).as_str(), &facts);
+    }
+    let journal = update.into_journal(texts()).expect("a revision");
+    let mut table = AssortmentTable::default();
+    for number in 0..=former {
+        let selector = |index: u32| Selector {
+            categories: Some(vec![format!("category {}", index % CATEGORIES)]),
+            currencies: Some(vec!["SEK".parse().expect("a currency")]),
+            countries: index
+                .is_multiple_of(2)
+                .then(|| vec!["SE".parse().expect("a country")]),
+            codes: (index == 0).then(|| [code(CHANGED + number)].into_iter().collect()),
+            ..Selector::default()
+        };
+        let rules = Rules {
+            allow: Some((0..300).map(selector).collect()),
+            ..Rules::default()
+        };
+        let id = StateId::of_assortment(&number.to_string());
+        let version = NewVersion {
+            assortment: Assortment::new("partner".to_owned(), id, rules),
+            number: number + 1,
+            version_id: String::new(),
+            since: Timestamp::UNIX_EPOCH,
+        };
+        let kept = HashSet::from(["partner"]);
+        table = table.updated(&kept, vec![version], AssortmentState::default());
+    }
+    let known = table.get("partner").expect("a version");
+    let first = StateId::of_assortment("0");
+    let snapshot = Arc::new(Snapshot::default());
+    let (since, until) = (point(&journal, 1, texts()), point(&journal, 0, texts()));
+    let query = ChangesQuery::default();
+    bencher.bench_local(|| {
+        let versions = known.versions_since(first, Timestamp::MIN);
+        let rules = versions.expect("the first version").rules(&snapshot);
+        let work = &mut Work::new(10_000, &|| false);
+        let page = journal.changes(&snapshot, [since, until], &query, Some(&rules), work);
+        assert!(page.changes.is_empty() && page.has_more());
     });
 }
 

@@ -22,7 +22,7 @@ use crate::assortment::AssortmentTable;
 use crate::quota::{Quota, QuotaState};
 
 pub use count::{KeyRequests, RequestCounts};
-pub use new::NewKey;
+pub use new::{NewKey, contains_key};
 pub use status::KeyStatus;
 pub use visible::{UnknownCatalog, VisibleCatalog};
 

@@ -17,6 +17,7 @@
 //! - [`webhooks`]: deliveries to webhook endpoints
 //! - [`traces`]: spans of requests for an OpenTelemetry collector
 //! - `assortments`: edits of assortments
+//! - `boot_time`: time since the machine started
 //! - `error_chain`: error with its causes, for logs
 //! - `keys`: changes of API keys
 //! - `log_output`: log queues that never block
@@ -26,6 +27,7 @@
 pub mod admin;
 pub mod app;
 mod assortments;
+mod boot_time;
 pub mod browser;
 pub mod cli;
 pub mod docs;

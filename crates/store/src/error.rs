@@ -190,6 +190,14 @@ pub enum StoreError {
         /// Prefixes of the first ones.
         prefixes: Vec<String>,
     },
+    /// The change would leave no owner.
+    #[error(
+        "{name} is the last owner; nothing was changed. Add another owner first: `vitrine operators add NAME --role owner`"
+    )]
+    LastOwner {
+        /// Name of the operator.
+        name: String,
+    },
     /// A confirmation in the console was sent before, and done.
     #[error("this was confirmed and done before; nothing was changed now")]
     Confirmed,
@@ -202,6 +210,14 @@ pub enum StoreError {
         count: u64,
         /// Maximum number.
         limit: u64,
+    },
+    /// The endpoint has no attempt to wait for.
+    #[error("the endpoint {id} {reason}; nothing was changed")]
+    NothingToRetry {
+        /// Id of the endpoint.
+        id: String,
+        /// Reason.
+        reason: &'static str,
     },
     /// The secrets of webhooks are derived from another key file.
     #[error(

@@ -194,6 +194,39 @@ pub struct Session {
     pub used_at: Timestamp,
 }
 
+/// Entries about operators in a part of the audit log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedOperators {
+    /// True if an entry is about an operator.
+    pub found: bool,
+    /// Number of the last entry; 0 if there is none.
+    pub last: u64,
+}
+
+/// Refuses a change that takes the last owner away. `rows` returns all operators, and is called only if the change could. A row that
+/// was changed by something other than Vitrine makes nobody an owner.
+pub(crate) fn require_owner(
+    before: Option<&Operator>,
+    after: Option<&Operator>,
+    rows: impl FnOnce() -> Result<Vec<OperatorRow>, StoreError>,
+) -> Result<(), StoreError> {
+    let owns = |operator: &Operator| operator.role == Role::Owner;
+    let Some(changed) = before.filter(|before| owns(before)) else {
+        return Ok(());
+    };
+    if after.is_some_and(owns) {
+        return Ok(());
+    }
+    let verified = rows()?.into_iter().map(Operator::try_from);
+    let owners: Vec<Operator> = verified.flatten().filter(owns).collect();
+    match owners.as_slice() {
+        [last] if last.name == changed.name => Err(StoreError::LastOwner {
+            name: last.name.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// The part of [`Store`](crate::Store) that is about operators, their sessions and confirmations.
 ///
 /// Changes of operators write to the audit log, and end their sessions. What servers write of sessions waits a moment for other
@@ -205,6 +238,13 @@ pub trait OperatorStore: Send + Sync {
     ///
     /// If the store can't be read.
     fn has_operators(&self) -> Result<bool, StoreError>;
+
+    /// Returns what the audit log says of operators after entry `after`; 0 reads all entries.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError>;
 
     /// Returns all operators, by name.
     ///
@@ -225,7 +265,7 @@ pub trait OperatorStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the store can't be written.
+    /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
     fn change_operator(
         &self,
         name: &OperatorName,
@@ -251,7 +291,7 @@ pub trait OperatorStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the store can't be written.
+    /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
     fn set_operator(
         &self,
         name: &OperatorName,
@@ -270,7 +310,7 @@ pub trait OperatorStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the store can't be written.
+    /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
     fn remove_operator(
         &self,
         name: &OperatorName,
@@ -298,8 +338,8 @@ pub trait OperatorStore: Send + Sync {
     /// If the store can't be read.
     fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError>;
 
-    /// Stores a session. Deletes those begun before `expired_before`, those that were ended, and the oldest of the operator beyond
-    /// [`MAX_SESSIONS`].
+    /// Stores a session. Deletes those begun before `expired_before`, those that were ended, and of the operator's sessions those beyond
+    /// [`MAX_SESSIONS`]: first those from a clock that is ahead of this one, then the oldest.
     ///
     /// # Errors
     ///

@@ -169,6 +169,8 @@ pub enum EndpointChange {
     Pause(String),
     /// Makes it active, with no failures and its pending event due at once. The position stays.
     Enable,
+    /// Makes the next attempt of its pending event due at once. Failures go on counting.
+    Retry,
     /// Adds a generation of its secret; all others end at `overlap_ends_at` at the latest. Those that ended are deleted, and
     /// the oldest beyond [`MAX_SECRETS`].
     Rotate {
@@ -289,7 +291,7 @@ pub trait WebhookStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the store can't be written.
+    /// [`StoreError::NothingToRetry`] for [`EndpointChange::Retry`] if no event waits; if the store can't be written.
     fn change_endpoint(
         &self,
         id: &str,

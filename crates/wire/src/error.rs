@@ -84,7 +84,7 @@ named!(
 /// Body of all errors, on all paths.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Error"))]
+#[cfg_attr(feature = "schema", schemars(rename = "ApiError"))]
 pub struct ErrorBody {
     /// Error type, for programs. It never changes.
     #[serde(rename = "type")]

@@ -13,9 +13,9 @@ from vitrine_client.api.products import get_product, list_categories, list_count
 from vitrine_client.api.service import ping
 from vitrine_client.api.texts import get_text
 from vitrine_client.models import (
+    ApiError,
     CategoryList,
     CountryList,
-    Error,
     GetProductContent,
     Pong,
     Product,
@@ -106,14 +106,14 @@ def known_answers(client: AuthenticatedClient) -> None:
 
 def errors(client: AuthenticatedClient) -> None:
     absent = get_product.sync_detailed("NONE", client=client)
-    assert absent.status_code == 404 and isinstance(absent.parsed, Error)
+    assert absent.status_code == 404 and isinstance(absent.parsed, ApiError)
     assert absent.parsed.type_ == "not_found"
     refused = list_products.sync_detailed(client=client, limit=0)
-    assert refused.status_code == 400 and isinstance(refused.parsed, Error) and refused.parsed.details
+    assert refused.status_code == 400 and isinstance(refused.parsed, ApiError) and refused.parsed.details
     assert refused.parsed.details[0].type_ == "out_of_range"
     assert refused.parsed.details[0].location == ["query", "limit"]
     stranger = ping.sync_detailed(client=client_of(BASE, "demo.wrong"))
-    assert stranger.status_code == 401 and isinstance(stranger.parsed, Error)
+    assert stranger.status_code == 401 and isinstance(stranger.parsed, ApiError)
     assert stranger.parsed.type_ == "invalid_api_key"
 
 
@@ -146,7 +146,7 @@ def values_added_later(sample: Product) -> None:
         assert amounts(product) == "of a kind added later"
         assert product["meal_voucher"] == {"meals": 5}
         error = ping.sync(client=client)
-        assert isinstance(error, Error) and error.type_ == "on_strike"
+        assert isinstance(error, ApiError) and error.type_ == "on_strike"
         server.shutdown()
 
 

@@ -133,7 +133,7 @@ pub fn follow(server: &Running, token: &str) -> Result<String> {
         let body = get(server, &mut client, &path(&token, 0))?;
         let answer = Answer::read(&body)?;
         answer.next.clone_into(&mut token);
-        if answer.is_empty {
+        if answer.is_empty && !answer.has_more {
             return Ok(token);
         }
     }

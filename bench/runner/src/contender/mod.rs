@@ -4,7 +4,6 @@ mod axum;
 mod bare;
 mod database;
 mod fastapi;
-mod fastify;
 mod files;
 mod nginx;
 mod vitrine;
@@ -87,7 +86,6 @@ impl Running {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Need {
     Nginx,
-    Node,
     Postgres,
     Python,
     Sqlite,
@@ -100,10 +98,6 @@ impl Need {
             Self::Nginx => (
                 nginx::program().is_some(),
                 "nginx (Debian's package `nginx`)",
-            ),
-            Self::Node => (
-                find("node", &[]).is_some() && find("npm", &[]).is_some(),
-                "Node.js 20 or newer with npm (Debian's packages `nodejs`, `npm`)",
             ),
             Self::Postgres => (
                 database::program("initdb").is_some() && find("psql", &[]).is_some(),
@@ -132,7 +126,7 @@ pub struct StartContext<'a> {
 }
 
 /// All contenders; the first is what the others are compared with.
-pub static ALL: [Kind; 11] = [
+pub static ALL: [Kind; 9] = [
     Kind {
         name: "vitrine",
         title: "**Vitrine**",
@@ -176,13 +170,6 @@ pub static ALL: [Kind; 11] = [
         start: axum::start,
     },
     Kind {
-        name: "axum-tokio-postgres",
-        title: "axum, tokio-postgres",
-        has_files: false,
-        needs: &[Need::Postgres],
-        start: axum::start,
-    },
-    Kind {
         name: "axum-sqlx-sqlite",
         title: "axum, sqlx, SQLite",
         has_files: false,
@@ -195,13 +182,6 @@ pub static ALL: [Kind; 11] = [
         has_files: false,
         needs: &[Need::Postgres],
         start: axum::start,
-    },
-    Kind {
-        name: "fastify-better-sqlite3",
-        title: "Fastify, better-sqlite3",
-        has_files: false,
-        needs: &[Need::Node, Need::Sqlite],
-        start: fastify::start,
     },
     Kind {
         name: "fastapi-postgres",

@@ -125,6 +125,32 @@ async fn first_answer_without_more_is_at_rest() {
 }
 
 #[tokio::test]
+async fn empty_page_with_more_is_followed_at_once() {
+    let server = MockServer::of(vec![
+        page(&["a", "b"], "t1", false),
+        page(&[], "t2", true),
+        page(&[], "t3", true),
+        page(&["b"], "t4", false),
+        page(&[], "t5", false),
+    ]);
+    let mut sync = sync(&server.client(), None);
+    assert_eq!(
+        events(&mut sync, 6).await,
+        ["start", "a,b t1!", " t2", " t3", "b t4", " t5!"]
+    );
+    assert_eq!(
+        queries(&server),
+        [
+            "",
+            "?since=t1&wait=45",
+            "?since=t2",
+            "?since=t3",
+            "?since=t4"
+        ]
+    );
+}
+
+#[tokio::test]
 async fn stored_token_continues_without_a_start() {
     let server = MockServer::of(vec![
         page(&["b"], "t2", false),

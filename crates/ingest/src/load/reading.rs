@@ -259,6 +259,8 @@ impl<'p> Reading<'p> {
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
         if let Some(first) = self.codes.add(code, &record.place) {
             let place = record.place_of("/code");
+            // One of the two may have another product's code by mistake. Retiring that product would be wrong.
+            self.report.rejected.keeps_all = true;
             findings.push(duplicate(&place, code, &first));
         }
     }

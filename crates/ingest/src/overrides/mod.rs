@@ -116,7 +116,7 @@ impl Definition {
             ..
         } = &self.selection;
         BaseHint {
-            code_prefix: match codes.as_slice() {
+            code_prefix: match &**codes {
                 [one] => one.prefix().to_owned(),
                 _ => String::new(),
             },

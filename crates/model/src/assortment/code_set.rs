@@ -31,7 +31,13 @@ impl CodeSet {
     /// Returns true if the code is in the set.
     #[must_use]
     pub fn contains(&self, code: &str) -> bool {
-        let (mut low, mut high) = (0, self.len());
+        let index = self.first_from(code, 0);
+        index < self.len() && self.get(index) == code
+    }
+
+    /// Returns the index of the first code that isn't below `code`, from `start` on; the number of codes if there is none.
+    pub(super) fn first_from(&self, code: &str, start: usize) -> usize {
+        let (mut low, mut high) = (start, self.len());
         while low < high {
             let middle = usize::midpoint(low, high);
             match self.get(middle) < code {
@@ -39,7 +45,7 @@ impl CodeSet {
                 false => high = middle,
             }
         }
-        low < self.len() && self.get(low) == code
+        low
     }
 
     /// Returns the memory of the codes, in bytes.
@@ -48,7 +54,7 @@ impl CodeSet {
         self.codes.len() + size_of_val(&self.ends[..])
     }
 
-    fn get(&self, index: usize) -> &str {
+    pub(super) fn get(&self, index: usize) -> &str {
         let end = |index: usize| self.ends.get(index).map_or(0, |end| *end as usize);
         let start = index.checked_sub(1).map_or(0, end);
         self.codes.get(start..end(index)).unwrap_or_default()

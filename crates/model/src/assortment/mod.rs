@@ -8,6 +8,7 @@
 //! - `view`: rules for one snapshot, with `union`: products of some selectors, and `discounts`: those of a page
 //! - `names`: categories and countries of a view; names in rules that no product has
 //! - `table`: the assortments that a server knows
+//! - `rules_since`: an assortment's rules since some time, with `version_index`: which versions show a product
 //! - `diff`: what one view shows and another doesn't
 //! - `listed_product`: a product to which the rules of many assortments are applied
 
@@ -17,9 +18,11 @@ mod discounts;
 mod listed_product;
 mod names;
 mod own_discount;
+mod rules_since;
 mod selector;
 mod table;
 mod union;
+mod version_index;
 mod view;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -31,8 +34,12 @@ pub use discounts::{ExcessiveDiscount, RunDiscounts};
 pub use listed_product::ListedProduct;
 pub use names::{NameKind, RuleList, UnknownName, unknown_names};
 pub use own_discount::{DiscountChange, OwnDiscount, Share};
+pub use rules_since::RulesSince;
 pub use selector::Selector;
-pub use table::{AssortmentState, AssortmentTable, FormerVersion, KnownAssortment, NewVersion};
+pub use table::{
+    AssortmentState, AssortmentTable, FormerVersion, KnownAssortment, NewVersion, VersionsSince,
+};
+pub(crate) use version_index::{CodedSelectors, Votes};
 pub use view::View;
 
 use crate::Invalid;

@@ -2,15 +2,18 @@
 //! (docs/contract/assortments.md#rules).
 
 use super::code_set::CodeSet;
-use crate::changes::FactsView;
+use crate::changes::{FactsView, ValueKind};
 use crate::geo::Country;
 use crate::money::Currency;
 use crate::product::PayoutTypeName;
 use crate::snapshot::{Facet, FacetKind, Groups, Snapshot};
 
+/// Values of each list of a selector except that of codes, by [`ValueKind`]; `None` for a list that is absent.
+pub(super) type ValueLists<'s> = [Option<Vec<&'s [u8]>>; ValueKind::COUNT];
+
 /// Selector of products: holds for a product for which each of its lists holds. A list that is absent holds for all products,
 /// an empty one for none.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Selector {
     /// Codes, of which a product has one.
     pub codes: Option<CodeSet>,
@@ -66,6 +69,27 @@ impl Selector {
             && (countries.as_deref()).is_none_or(|countries| facts.has_country(countries))
             && (currencies.as_deref()).is_none_or(|currencies| facts.has_currency(currencies))
             && (payout_types.as_deref()).is_none_or(|names| facts.has_payout_type(names))
+    }
+
+    /// Returns the values of each list except that of codes, as products have them encoded.
+    pub(super) fn lists(&self) -> ValueLists<'_> {
+        let Self {
+            codes: _,
+            categories,
+            countries,
+            currencies,
+            payout_types,
+        } = self;
+        let categories = categories.as_ref();
+        let (countries, currencies) = (countries.as_ref(), currencies.as_ref());
+        let payout_types = payout_types.as_ref();
+        // In the order of the kinds.
+        [
+            categories.map(|all| all.iter().map(String::as_bytes).collect()),
+            countries.map(|all| all.iter().map(|one| one.as_str().as_bytes()).collect()),
+            currencies.map(|all| all.iter().map(|one| one.as_str().as_bytes()).collect()),
+            payout_types.map(|all| all.iter().map(|one| one.as_str().as_bytes()).collect()),
+        ]
     }
 
     /// Returns a group of facets for each list except that of codes.

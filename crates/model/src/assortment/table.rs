@@ -1,18 +1,21 @@
 //! Assortments that a server knows, with former versions, from which the changes feed tells what an edit changed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
-use super::Assortment;
+use super::version_index::VersionIndex;
+use super::{Assortment, RulesSince};
 use crate::changes::StateId;
+use crate::snapshot::Snapshot;
 
 /// Maximum number of codes in all former versions: older versions are forgotten, and tokens of theirs end.
 const MAX_FORMER_CODES: usize = 2_000_000;
 
 /// Maximum number of former versions of an assortment.
 const MAX_FORMER_VERSIONS: usize = 64;
+const _: () = assert!(MAX_FORMER_VERSIONS < VersionIndex::MAX_VERSIONS);
 
 /// A version of an assortment that goes live.
 #[derive(Debug)]
@@ -46,7 +49,7 @@ pub struct FormerVersion {
 }
 
 /// An assortment, with its former versions.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct KnownAssortment {
     live: Arc<Assortment>,
     number: u32,
@@ -54,6 +57,40 @@ pub struct KnownAssortment {
     since: Timestamp,
     /// Oldest first.
     former: Vec<FormerVersion>,
+    /// Index of the former versions and the live one, made when it is first needed.
+    index: OnceLock<VersionIndex>,
+}
+
+/// Versions of an assortment from one on.
+#[derive(Debug, Clone, Copy)]
+pub struct VersionsSince<'k> {
+    known: &'k KnownAssortment,
+    /// Number of the first one; the live one is behind the former ones.
+    first: usize,
+}
+
+impl<'k> VersionsSince<'k> {
+    /// Returns the first one.
+    #[must_use]
+    pub fn first(self) -> &'k Arc<Assortment> {
+        let former = self.known.former.get(self.first);
+        former.map_or(&self.known.live, |former| &former.assortment)
+    }
+
+    /// Returns all of them for a search of a snapshot's changes.
+    #[must_use]
+    pub fn rules(self, snapshot: &Arc<Snapshot>) -> RulesSince<'k> {
+        let Self { known, first } = self;
+        let index = known.index.get_or_init(|| {
+            let former = known.former.iter().map(|former| &former.assortment);
+            let all = former.chain([&known.live]);
+            VersionIndex::new(all.map(|version| Arc::clone(&version.rules)))
+        });
+        let former = known.former.get(first..).unwrap_or_default();
+        let earlier: Vec<&Arc<Assortment>> =
+            former.iter().map(|former| &former.assortment).collect();
+        RulesSince::new(index, first, (&earlier, &known.live), snapshot)
+    }
 }
 
 impl KnownAssortment {
@@ -81,24 +118,17 @@ impl KnownAssortment {
         self.since
     }
 
-    /// Returns the versions from one on, the live one last; `None` if it is unknown, or was replaced before `kept_since`.
+    /// Returns the versions from one on; `None` if it is unknown, or was replaced before `kept_since`.
     #[must_use]
-    pub fn versions_since(
-        &self,
-        id: StateId,
-        kept_since: Timestamp,
-    ) -> Option<Vec<&Arc<Assortment>>> {
+    pub fn versions_since(&self, id: StateId, kept_since: Timestamp) -> Option<VersionsSince<'_>> {
         let is_it = |former: &FormerVersion| former.assortment.id() == id;
         let first = match id == self.live.id() {
             true => self.former.len(),
             false => self.former.iter().rposition(is_it)?,
         };
-        let versions = self.former.get(first..)?;
-        let is_kept = versions
-            .first()
-            .is_none_or(|former| former.replaced_at > kept_since);
-        let versions = versions.iter().map(|former| &former.assortment);
-        is_kept.then(|| versions.chain([&self.live]).collect())
+        let former = self.former.get(first);
+        let is_kept = former.is_none_or(|former| former.replaced_at > kept_since);
+        is_kept.then_some(VersionsSince { known: self, first })
     }
 
     /// Returns the assortment with a new version. If that doesn't follow the one of `before`, the former versions are unknown until
@@ -118,6 +148,7 @@ impl KnownAssortment {
             version_id: version.version_id,
             since: version.since,
             former,
+            index: OnceLock::new(),
         }
     }
 
@@ -138,8 +169,12 @@ impl KnownAssortment {
 
     fn with_former(&self, former: Vec<FormerVersion>) -> Self {
         Self {
+            live: Arc::clone(&self.live),
+            number: self.number,
+            version_id: self.version_id.clone(),
+            since: self.since,
             former,
-            ..self.clone()
+            index: OnceLock::new(),
         }
     }
 }
@@ -286,9 +321,12 @@ mod tests {
     fn since(table: &AssortmentTable, number: u8) -> Option<Vec<u8>> {
         let id = StateId::from_bytes([number; 16]);
         let known = table.get("north").unwrap();
-        let versions = known.versions_since(id, Timestamp::MIN)?;
-        let first = |version: &&Arc<Assortment>| version.id().as_bytes()[0];
-        Some(versions.iter().map(first).collect())
+        let VersionsSince { known, first } = known.versions_since(id, Timestamp::MIN)?;
+        let former = known.former[first..]
+            .iter()
+            .map(|former| &former.assortment);
+        let versions = former.chain([&known.live]);
+        Some(versions.map(|version| version.id().as_bytes()[0]).collect())
     }
 
     #[test]

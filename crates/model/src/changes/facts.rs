@@ -56,6 +56,20 @@ impl Facts {
     }
 }
 
+/// Kind of a value of a product that rules select by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    Category,
+    Country,
+    Currency,
+    PayoutType,
+}
+
+impl ValueKind {
+    /// Number of kinds.
+    pub(crate) const COUNT: usize = 4;
+}
+
 /// Attributes, read out of their encoding.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FactsView<'f> {
@@ -103,15 +117,31 @@ impl<'f> FactsView<'f> {
 
     /// Returns true if the product has one of these categories.
     pub(crate) fn has_category(&self, categories: &[String]) -> bool {
-        let mut own = self.categories;
-        while !own.is_empty() {
-            let (name, rest) = take_counted(own, 1);
-            own = rest;
-            if categories.iter().any(|one| one.as_bytes() == name) {
-                return true;
-            }
-        }
-        false
+        let mut own = self.category_names();
+        own.any(|name| categories.iter().any(|one| one.as_bytes() == name))
+    }
+
+    /// Iterates over the values that rules select by.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (ValueKind, &'f [u8])> {
+        let countries = self.countries.iter().map(|code| &code[..]);
+        let single = [
+            (ValueKind::Currency, self.currency),
+            (ValueKind::PayoutType, self.payout_type),
+        ];
+        let categories = self.category_names();
+        categories
+            .map(|name| (ValueKind::Category, name))
+            .chain(countries.map(|code| (ValueKind::Country, code)))
+            .chain(single)
+    }
+
+    fn category_names(&self) -> impl Iterator<Item = &'f [u8]> + use<'f> {
+        let mut rest = self.categories;
+        std::iter::from_fn(move || {
+            let name;
+            (name, rest) = (!rest.is_empty()).then(|| take_counted(rest, 1))?;
+            Some(name)
+        })
     }
 }
 

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use super::cursor::{Cursor, Visibility};
+use super::cursor::Cursor;
 use super::segment::Segment;
 use super::{StateId, Step};
+use crate::query::Filter;
 
 /// Changes of numbered steps, each of which leads to a state. Clones share segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,7 +161,7 @@ impl Log {
         &'s self,
         [since, until]: [u64; 2],
         after: &'f [u8],
-        visibility: Visibility<'f>,
+        filter: &'f Filter,
     ) -> impl Iterator<Item = Cursor<'s, 'f>> {
         let concerned = move |segment: &&'s Arc<Segment>| {
             since < until && segment.last() > since && segment.first <= until
@@ -168,6 +169,6 @@ impl Log {
         self.segments
             .iter()
             .filter(concerned)
-            .map(move |segment| Cursor::new(segment, [since, until], after, visibility))
+            .map(move |segment| Cursor::new(segment, [since, until], after, filter))
     }
 }

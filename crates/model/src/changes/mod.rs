@@ -7,8 +7,9 @@
 //!
 //! - `facts`: attributes of products, encoded; `segment`: changes of neighbouring steps, with `strings` and `maxima`;
 //!   `builder`: building one; `log`: segments in order
-//! - `update`: what a store's history adds; `page`: the changes between two points, by a `cursor` for each segment, and
-//!   one of `rules` that changed
+//! - `update`: what a store's history adds
+//! - `page`: the changes between two points, found by a `search`, which has a `cursor` for each segment and one of `rules`
+//!   that changed; `work` limits it
 //! - `last_change`: the newest revision that changed a product
 //! - `encoding`: bytes for a file
 
@@ -21,9 +22,11 @@ mod log;
 mod maxima;
 mod page;
 mod rules;
+mod search;
 mod segment;
 mod strings;
 mod update;
+mod work;
 
 use std::cmp::Ordering;
 
@@ -33,10 +36,11 @@ use crate::content_hash::ContentHash;
 use log::Log;
 
 pub use facts::Facts;
-pub(crate) use facts::FactsView;
+pub(crate) use facts::{FactsView, ValueKind};
 pub use last_change::{LastChange, LastChanges};
 pub use page::{Change, ChangesPage, ChangesQuery, first_page};
 pub use update::JournalUpdate;
+pub use work::Work;
 
 /// Random id of a state, in 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

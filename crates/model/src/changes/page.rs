@@ -1,12 +1,12 @@
 //! The changes between two points of a journal, as one client sees them: by its filters, a page at a time.
 
-use super::cursor::{Cursor, Visibility};
 use super::rules::RuleCursor;
-use super::{Journal, Point};
-use crate::assortment::View;
+use super::search::{FormerVisibility, Search};
+use super::{Journal, Point, Work};
+use crate::assortment::{RulesSince, View};
 use crate::code::ProductCode;
-use crate::query::{Cursor as ListCursor, Filter, Limit, ListQuery};
-use crate::snapshot::{Run, Snapshot};
+use crate::query::{Filter, Limit};
+use crate::snapshot::{BitSet256, Block, Run, Snapshot};
 
 /// Question for changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,7 +23,7 @@ pub struct ChangesQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<'s> {
     /// Product code: bytes, since a page of 500 is rendered without looking into them.
-    code: &'s [u8],
+    pub(super) code: &'s [u8],
     /// The product in the snapshot; `None` if it isn't visible any more.
     pub product: Option<Run>,
 }
@@ -48,38 +48,72 @@ impl<'s> Change<'s> {
 pub struct ChangesPage<'s> {
     /// The changes; a code is there only once.
     pub changes: Vec<Change<'s>>,
-    /// True if further changes follow.
-    pub has_more: bool,
+    /// Code after which the next page begins; `None` if this is the last one. It may be that of a product that the client
+    /// never saw.
+    pub more_after: Option<ProductCode>,
 }
 
-/// Returns everything visible from a code on: a page of a walk that begins a copy.
+impl<'s> ChangesPage<'s> {
+    /// Returns true if there may be further changes.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        self.more_after.is_some()
+    }
+
+    /// Adds a change if the page isn't full. Otherwise the next page begins with it, and this returns false.
+    fn add(&mut self, change: Change<'s>, limit: Limit) -> bool {
+        let is_full = self.changes.len() == limit.get();
+        match self.changes.last().filter(|_| is_full) {
+            Some(last) => self.more_after = parsed(last.code),
+            None => self.changes.push(change),
+        }
+        !is_full
+    }
+}
+
+fn parsed(code: &[u8]) -> Option<ProductCode> {
+    // The codes of snapshots and journals were checked.
+    str::from_utf8(code).ok()?.parse().ok()
+}
+
+/// Returns everything visible from a code on: a page of a walk that begins a copy. A block of products counts as one product
+/// looked at, since it is looked at as a whole.
 #[must_use]
 pub fn first_page<'s>(
     snapshot: &'s Snapshot,
     query: &ChangesQuery,
     view: Option<&View>,
+    work: &mut Work<'_>,
 ) -> ChangesPage<'s> {
-    let list = ListQuery {
-        filter: query.filter.clone(),
-        cursor: query
-            .after
-            .clone()
-            .map_or(ListCursor::Start, ListCursor::After),
-        limit: query.limit,
+    let matcher = snapshot.matcher(&query.filter, view);
+    let after = query.after.as_ref();
+    let (first, slot) = after.map_or((0, 0), |code| snapshot.first_after(code));
+    let mut page = ChangesPage::default();
+    let is_left = |block: &Block| slot < block.count();
+    let mut next = match snapshot.blocks().get(first).is_some_and(is_left) {
+        true => first,
+        false => first + 1,
     };
-    let page = snapshot.page_in(&list, view);
-    let change = |(code, run)| Change {
-        code,
-        product: Some(run),
-    };
-    ChangesPage {
-        changes: {
-            let mut changes = Vec::with_capacity(page.len());
-            changes.extend(page.each().map(change));
-            changes
-        },
-        has_more: page.has_next(),
+    while let Some((index, mut matches)) = matcher.next_matches(next)
+        && let Some(block) = snapshot.blocks().get(index)
+    {
+        if index == first {
+            matches = matches.without(BitSet256::below(slot));
+        }
+        let codes = matches.iter().map(|slot| (slot, block.code_bytes(slot)));
+        for (slot, code) in codes.filter(|(slot, _)| query.filter.selects_code(block.code(*slot))) {
+            let product = Some(Run::new(index, slot..slot + 1));
+            if !page.add(Change { code, product }, query.limit) {
+                return page;
+            }
+        }
+        next = index + 1;
+        if !work.spend(1) && next < snapshot.blocks().len() {
+            page.more_after = parsed(block.code_bytes(block.count() - 1));
+            break;
+        }
     }
+    page
 }
 
 impl Journal {
@@ -89,67 +123,41 @@ impl Journal {
     /// A product that isn't visible is a change only if it was in some state between the two points, by some version of the
     /// client's assortment: a client may have seen any of them.
     ///
-    /// `views` are those of the snapshot by the versions of the client's assortment from that at `since` to the present one,
-    /// which is the last; `None` is no assortment, and so is an empty slice. Products that only the rules treat differently are
-    /// changes, too.
+    /// `rules` are those of the client's assortment since its version at `since`, for the snapshot; none shows everything.
+    /// Products that only the rules treat differently are changes, too.
     #[must_use]
     pub fn changes<'s>(
         &'s self,
         snapshot: &'s Snapshot,
-        since: Point,
-        until: Point,
+        [since, until]: [Point; 2],
         query: &ChangesQuery,
-        views: &[Option<&View>],
+        rules: Option<&RulesSince<'_>>,
+        work: &mut Work<'_>,
     ) -> ChangesPage<'s> {
-        let visibility = Visibility {
-            filter: &query.filter,
-            views,
-        };
+        let filter = &query.filter;
         let after = query.after.as_ref().map_or("", ProductCode::as_str);
         let revisions = [since.revision, until.revision];
         let texts = [since.texts, until.texts];
-        let revisions = (self.revisions).cursors(revisions, after.as_bytes(), visibility);
-        let texts = (self.texts).cursors(texts, after.as_bytes(), visibility);
-        let mut cursors: Vec<Cursor<'s, '_>> = revisions.chain(texts).collect();
-        let mut by_rules = RuleCursor::new(snapshot, query.after.as_ref(), visibility);
-        let visible = snapshot.matcher(&query.filter, visibility.now());
+        let revisions = (self.revisions).cursors(revisions, after.as_bytes(), filter);
+        let texts = (self.texts).cursors(texts, after.as_bytes(), filter);
+        let by_rules =
+            rules.and_then(|rules| RuleCursor::new(snapshot, query.after.as_ref(), filter, rules));
+        let mut search = Search {
+            cursors: revisions.chain(texts).collect(),
+            by_rules,
+            former: FormerVisibility::new(filter, rules),
+            visible: snapshot.matcher(filter, rules.map(RulesSince::live)),
+        };
         let mut page = ChangesPage::default();
-        loop {
-            let codes = cursors.iter().filter_map(|cursor| cursor.code);
-            let code_by_rules = by_rules.as_ref().and_then(|cursor| cursor.code);
-            let Some(code) = codes.chain(code_by_rules).min() else {
-                break;
-            };
-            let mut was_visible = false;
-            for cursor in &mut cursors {
-                if cursor.code == Some(code) {
-                    was_visible |= cursor.was_visible();
-                    cursor.skip(|other| other <= code);
-                }
-            }
-            if let Some(cursor) = &mut by_rules
-                && cursor.code == Some(code)
-            {
-                was_visible = true;
-                cursor.advance();
-            }
-            let text = str::from_utf8(code).unwrap_or_default();
-            let product = visible.find(text);
-            if product.is_none() && !was_visible {
-                // Only a text of the product changed; the others like it don't concern the client up to the next visible one.
-                let next = visible.first_from(text);
-                let is_before = |code: &[u8]| next.is_none_or(|next| code < next.as_bytes());
-                cursors
-                    .iter_mut()
-                    .filter(|cursor| !cursor.was_visible())
-                    .for_each(|cursor| cursor.skip(is_before));
-                continue;
-            }
-            if page.changes.len() == query.limit.get() {
-                page.has_more = true;
+        while let Some(code) = search.next_code() {
+            let (change, looked_at) = search.look(code);
+            if change.is_some_and(|change| !page.add(change, query.limit)) {
                 break;
             }
-            page.changes.push(Change { code, product });
+            if !work.spend(looked_at) && search.next_code().is_some() {
+                page.more_after = parsed(code);
+                break;
+            }
         }
         page
     }

@@ -48,6 +48,25 @@ impl NewKey {
     }
 }
 
+/// Minimum length of what is taken for the secret of a key; a whole one has 44 characters.
+const MIN_SECRET_CHARACTERS: usize = 20;
+
+/// Returns true if a text has a whole key in it, `PREFIX.SECRET`: it must not be stored or shown.
+#[must_use]
+pub fn contains_key(text: &str) -> bool {
+    let alphanumeric = |text: &str| {
+        let end = text.find(|c: char| !c.is_ascii_alphanumeric());
+        end.unwrap_or(text.len())
+    };
+    text.match_indices(NewKey::START).any(|(at, start)| {
+        let name = &text[at + start.len()..];
+        let name = name.strip_prefix(KeyKind::Test.infix()).unwrap_or(name);
+        let rest = &name[alphanumeric(name)..];
+        let secret = rest.strip_prefix('.').unwrap_or_default();
+        alphanumeric(secret) >= MIN_SECRET_CHARACTERS
+    })
+}
+
 impl KeyRecord {
     /// Returns the record of a new key, which never expires and has no pinned version, quota or assortment.
     #[must_use]
@@ -103,6 +122,32 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn whole_keys_are_found_in_texts() {
+        let key = |kind| NewKey::from_random(kind, &[7; NewKey::RANDOM_BYTES]);
+        for kind in [KeyKind::Live, KeyKind::Test] {
+            let key = key(kind);
+            let whole = key.reveal();
+            for text in [
+                whole.clone(),
+                format!("of {whole}, new"),
+                format!("({whole})"),
+            ] {
+                assert!(contains_key(&text), "{text}");
+            }
+            let prefix = key.prefix();
+            for text in [
+                prefix.to_owned(),
+                format!("{prefix}."),
+                format!("{prefix}. Revoked"),
+                "vitrine_default.toml".to_owned(),
+                "vitrine_.".to_owned(),
+            ] {
+                assert!(!contains_key(&text), "{text}");
+            }
+        }
+    }
 
     /// Decodes digits of [`base62`] to that many bytes.
     fn number(digits: &str, bytes: usize) -> Vec<u8> {

@@ -150,7 +150,7 @@ impl Matches {
 /// Finds single products that match a filter.
 pub struct Matcher<'s, 'f>(Scan<'s, 'f>);
 
-impl<'s> Matcher<'s, '_> {
+impl Matcher<'_, '_> {
     /// Returns the product with this code, if it matches.
     #[must_use]
     pub fn find(&self, code: &str) -> Option<Run> {
@@ -171,28 +171,6 @@ impl<'s> Matcher<'s, '_> {
             (index, block) = scan.next_block(index.max(with_code))?;
         }
         Some((index, scan.matches(index, block)))
-    }
-
-    /// Returns the first matching code that isn't below `code`.
-    pub(crate) fn first_from(&self, code: &str) -> Option<&'s str> {
-        let Self(scan) = self;
-        if !scan.filter.codes.is_empty() {
-            let mut codes = scan.filter.codes_from(code);
-            return codes.find_map(|code| {
-                let (index, slot) = scan.find(code.as_str())?;
-                Some(scan.snapshot.blocks.get(index)?.code(slot))
-            });
-        }
-        let cut = scan.snapshot.first_not_below(code);
-        let mut candidate = scan.next_block(cut.0);
-        while let Some((index, block)) = candidate {
-            let start = if index == cut.0 { cut.1 } else { 0 };
-            if let Some(slot) = scan.matches(index, block).next_member(start) {
-                return Some(block.code(slot));
-            }
-            candidate = scan.next_block(index + 1);
-        }
-        None
     }
 }
 

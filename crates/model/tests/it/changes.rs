@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use vitrine_model::changes::{ChangesPage, ChangesQuery, Journal, Point, Position, first_page};
+use vitrine_model::changes::{
+    ChangesPage, ChangesQuery, Journal, Point, Position, Work, first_page,
+};
 use vitrine_model::query::{Filter, Limit};
 use vitrine_model::snapshot::Snapshot;
 
@@ -65,15 +67,15 @@ fn assert_walks(
             limit: Limit::new(limit).expect("a limit"),
         };
         loop {
-            let page = journal.changes(&snapshot, point, until, &query, &[]);
+            let work = &mut Work::unlimited();
+            let page = journal.changes(&snapshot, [point, until], &query, None, work);
             walk.extend(shown(&snapshot, &page));
             prop_assert!(page.changes.len() <= usize::from(limit));
-            let Some(last) = page.changes.last().filter(|_| page.has_more) else {
-                prop_assert!(!page.has_more, "an empty page with more");
+            let Some(after) = page.more_after else {
                 break;
             };
             prop_assert_eq!(page.changes.len(), usize::from(limit));
-            query.after = Some(last.code().parse().expect("a code"));
+            query.after = Some(after);
         }
         let expected: Changes = history.changes([since, last], filter).into_iter().collect();
         prop_assert_eq!(walk, expected, "since {}", since);
@@ -153,7 +155,8 @@ proptest! {
             after,
             limit: Limit::new(limit).expect("a limit"),
         };
-        let page = journal.changes(&snapshot, since, until, &query, &[]);
+        let work = &mut Work::unlimited();
+        let page = journal.changes(&snapshot, [since, until], &query, None, work);
         let expected: Changes = match points[0] <= points[1] {
             true => history.changes(points, &query.filter).into_iter().collect(),
             // A server that is behind has nothing to tell.
@@ -162,7 +165,7 @@ proptest! {
         let is_after = |code: &str| query.after.as_ref().is_none_or(|after| code > after.as_str());
         let rest = expected.into_iter().filter(|(code, _)| is_after(code));
         let mut expected: Changes = rest.collect();
-        prop_assert_eq!(page.has_more, expected.len() > usize::from(limit));
+        prop_assert_eq!(page.has_more(), expected.len() > usize::from(limit));
         expected.truncate(limit.into());
         prop_assert_eq!(shown(&snapshot, &page), expected);
     }
@@ -172,25 +175,26 @@ proptest! {
         operations in operations(),
         filter in filter(),
         limit in 1..4_u16,
+        products in prop_oneof![1..5_usize, Just(usize::MAX)],
         // Server, and how far it goes on before it answers.
         requests in prop::collection::vec((0..2_usize, 0..4_usize), 1..40),
     ) {
         let history = History::of(FIRST, &operations);
         let mut servers = [Server::new(&history, 0), Server::new(&history, history.last() / 3)];
-        let mut client = Client::new(filter, limit);
+        let mut client = Client::new(filter, limit, products);
         for (server, ahead) in requests {
             let at = servers[server].at + ahead;
             servers[server].go_on(&history, at);
             client.ask(&history, &mut servers[server])?;
         }
-        // At rest, there are as many answers as a walk has, and one that is empty.
+        // At rest, there are as many answers as two walks have, and one that is empty.
         for server in &mut servers {
             server.go_on(&history, usize::MAX);
         }
         let mut count = 0;
         while !client.ask(&history, &mut servers[count % 2])? {
             count += 1;
-            prop_assert!(count < 20, "it ends");
+            prop_assert!(count < 40, "it ends");
         }
         prop_assert_eq!(&client.copy, &history.list(history.last(), &client.query.filter));
     }
@@ -219,6 +223,8 @@ impl Server {
 /// A client with its copy and the parts of its token.
 struct Client {
     query: ChangesQuery,
+    /// Number of products that its answers may look at.
+    products: usize,
     copy: BTreeMap<String, String>,
     /// Moment of the base; none while the copy begins.
     base: Option<usize>,
@@ -228,8 +234,9 @@ struct Client {
 }
 
 impl Client {
-    fn new(filter: Filter, limit: u16) -> Self {
+    fn new(filter: Filter, limit: u16, products: usize) -> Self {
         Self {
+            products,
             query: ChangesQuery {
                 filter,
                 after: None,
@@ -255,19 +262,20 @@ impl Client {
         let at = server.at;
         let snapshot = history.snapshot(at);
         let until = Self::locate(server, history, at).expect("the newest");
+        let work = &mut Work::new(self.products, &|| false);
         let page = match self.base {
-            None => first_page(&snapshot, &self.query, None),
+            None => first_page(&snapshot, &self.query, None, work),
             Some(base) => {
                 let Some(since) = Self::locate(server, history, base) else {
                     // Restored twice since: the answer is 410, and the copy begins anew.
                     let limit = u16::try_from(self.query.limit.get()).expect("small");
-                    *self = Self::new(self.query.filter.clone(), limit);
+                    *self = Self::new(self.query.filter.clone(), limit, self.products);
                     return Ok(false);
                 };
                 prop_assert!(since.is_reached_by(until));
                 server
                     .journal
-                    .changes(&snapshot, since, until, &self.query, &[])
+                    .changes(&snapshot, [since, until], &self.query, None, work)
             }
         };
         for (code, product) in shown(&snapshot, &page) {
@@ -285,20 +293,19 @@ impl Client {
         }
         let first_shown = *self.first_shown.get_or_insert(at);
         self.newest = self.newest.max(at);
-        let is_empty = page.changes.is_empty() && self.query.after.is_none();
-        match page.changes.last().filter(|_| page.has_more) {
-            Some(last) => self.query.after = Some(last.code().parse().expect("a code")),
-            None => {
-                self.query.after = None;
-                let began = self.base.replace(first_shown).is_none();
-                self.first_shown = None;
-                if is_empty && !began {
-                    prop_assert_eq!(&self.copy, &history.list(at, &self.query.filter));
-                    return Ok(true);
-                }
-            }
+        let is_empty = page.changes.is_empty();
+        self.query.after = page.more_after;
+        if self.query.after.is_some() {
+            return Ok(false);
         }
-        Ok(false)
+        self.base = Some(first_shown);
+        self.first_shown = None;
+        // Otherwise the catalog changed during the walk, and another walk follows.
+        let is_at_rest = is_empty && first_shown == at;
+        if is_at_rest {
+            prop_assert_eq!(&self.copy, &history.list(at, &self.query.filter));
+        }
+        Ok(is_at_rest)
     }
 }
 

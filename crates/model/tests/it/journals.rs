@@ -1,7 +1,9 @@
 //! Journals: positions that they know, what they drop, what they take from a store and from bytes.
 
 use jiff::Timestamp;
-use vitrine_model::changes::{ChangesQuery, Facts, Journal, JournalUpdate, Position, StateId};
+use vitrine_model::changes::{
+    ChangesQuery, Facts, Journal, JournalUpdate, Position, StateId, Work,
+};
 use vitrine_model::query::{Filter, Limit};
 use vitrine_model::snapshot::Snapshot;
 
@@ -65,7 +67,8 @@ fn removals(journal: &Journal, since: &Position, until: &Position) -> Vec<String
     let [since, until] = [since, until].map(|at| journal.locate(at).expect("a known position"));
     let query = ChangesQuery::default();
     let empty = Snapshot::default();
-    let page = journal.changes(&empty, since, until, &query, &[]);
+    let work = &mut Work::unlimited();
+    let page = journal.changes(&empty, [since, until], &query, None, work);
     let codes = page.changes.iter().map(|change| change.code().to_string());
     codes.collect()
 }
@@ -323,7 +326,8 @@ fn use_all(journal: Journal) {
                     after: None,
                     limit: Limit::new(2).expect("a limit"),
                 };
-                let page = journal.changes(&snapshot, *since, *until, &query, &[]);
+                let work = &mut Work::unlimited();
+                let page = journal.changes(&snapshot, [*since, *until], &query, None, work);
                 let codes = page
                     .changes
                     .iter()

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use proptest::prelude::*;
-use vitrine_model::assortment::{Rules, View};
-use vitrine_model::changes::{ChangesPage, ChangesQuery, first_page};
+use vitrine_model::assortment::Rules;
+use vitrine_model::changes::{ChangesPage, ChangesQuery, Work, first_page};
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::{Filter, Limit};
 use vitrine_model::snapshot::Snapshot;
@@ -13,26 +14,33 @@ use vitrine_model::snapshot::Snapshot;
 use crate::changes::{Changes, shown};
 use crate::history::{History, operations};
 use crate::naive::{Made, filter, matches};
-use crate::rules::{assortment, rules, shown_discount, shows};
+use crate::rules::{known, rules, shown_discount, shows, version_id};
 
-/// Generates versions of an assortment, each of which has parts of the one before; `None` is no assortment.
-fn versions() -> impl Strategy<Value = Vec<Option<Rules>>> {
-    let edit = (rules(), any::<[bool; 3]>(), prop::bool::weighted(0.1));
-    let edits = prop::collection::vec(edit, 0..4);
+/// Generates versions of an assortment, each of which has parts of the one before.
+fn versions() -> impl Strategy<Value = Vec<Rules>> {
+    let edit = (rules(), any::<[bool; 3]>(), prop::bool::weighted(0.1)).boxed();
+    let few = prop::collection::vec(edit.clone(), 1..5);
+    // As many as are kept, and the live one.
+    let many = prop::collection::vec(edit, 60..66);
+    let edits = prop_oneof![9 => few, 1 => many];
     edits.prop_map(|edits| {
         let mut rules = Rules::default();
-        let version = |(edit, [allow, deny, discounts], is_none): (Rules, [bool; 3], bool)| {
-            if allow {
-                rules.allow = edit.allow;
-            }
-            if deny {
-                rules.deny = edit.deny;
-            }
-            if discounts {
-                rules.discounts = edit.discounts;
-            }
-            (!is_none).then(|| rules.clone())
-        };
+        let version =
+            |(edit, [allow, deny, discounts], is_everything): (Rules, [bool; 3], bool)| {
+                if allow {
+                    rules.allow = edit.allow;
+                }
+                if deny {
+                    rules.deny = edit.deny;
+                }
+                if discounts {
+                    rules.discounts = edit.discounts;
+                }
+                match is_everything {
+                    true => Rules::default(),
+                    false => rules.clone(),
+                }
+            };
         edits.into_iter().map(version).collect()
     })
 }
@@ -80,23 +88,29 @@ fn expected(
     told
 }
 
-/// Walks through all pages.
+/// Walks through all pages, each of which may look at so many products. Returns the changes and the number of pages.
 fn walk<'s>(
     snapshot: &'s Snapshot,
     mut query: ChangesQuery,
-    page: impl Fn(&ChangesQuery) -> ChangesPage<'s>,
-) -> Changes {
-    let mut walk = Changes::new();
+    products: usize,
+    page: impl Fn(&ChangesQuery, &mut Work<'_>) -> ChangesPage<'s>,
+) -> (Changes, usize) {
+    let (mut walk, mut pages) = (Changes::new(), 0);
     loop {
-        let page = page(&query);
+        let page = page(&query, &mut Work::new(products, &|| false));
+        pages += 1;
         walk.extend(shown(snapshot, &page));
         assert!(page.changes.len() <= query.limit.get());
-        let Some(last) = page.changes.last().filter(|_| page.has_more) else {
-            assert!(!page.has_more, "an empty page with more");
-            return walk;
+        let Some(after) = page.more_after else {
+            return (walk, pages);
         };
-        assert_eq!(page.changes.len(), query.limit.get());
-        query.after = Some(last.code().parse().expect("a code"));
+        assert!(Some(&after) > query.after.as_ref(), "it doesn't advance");
+        assert!(
+            page.changes
+                .iter()
+                .all(|change| change.code() <= after.as_str())
+        );
+        query.after = Some(after);
     }
 }
 
@@ -109,6 +123,7 @@ proptest! {
         filter in prop_oneof![Just(Filter::default()), filter()],
         limit in 1..5_u16,
         versions in versions(),
+        products in prop_oneof![1..6_usize, Just(usize::MAX)],
         points in any::<[prop::sample::Index; 2]>(),
     ) {
         let history = History::of(7, &operations);
@@ -118,27 +133,32 @@ proptest! {
         let journal = (1..=points[1]).fold(history.journal(0, 0), |journal, at| history.extended(&journal, at - 1, at));
         let [since, until] = points.map(|at| journal.locate(&history.position(at)).expect("known"));
         let snapshot = Arc::new(history.snapshot(points[1]));
-        let views: Vec<_> = versions.iter()
-            .map(|version| version.as_ref().map(|rules| assortment(rules).view(&snapshot)))
-            .collect();
-        let views: Vec<Option<&View>> = views.iter().map(Option::as_deref).collect();
-        let mut all: Vec<Rules> = versions.into_iter().map(Option::unwrap_or_default).collect();
-        if all.is_empty() {
-            all.push(Rules::default());
-        }
+        let known = known(&versions);
+        let rules = known.versions_since(version_id(1), Timestamp::MIN).expect("the first version");
+        let rules = rules.rules(&snapshot);
         let query = ChangesQuery { filter, after: None, limit: Limit::new(limit).expect("a limit") };
-        let told = walk(&snapshot, query.clone(), |query| journal.changes(&snapshot, since, until, query, &views));
-        let expected_told = expected(&history, points, &query.filter, &all);
-        prop_assert_eq!(told, expected_told.into_iter().collect::<Changes>());
+        let since_base = |query: &ChangesQuery, work: &mut Work<'_>| {
+            journal.changes(&snapshot, [since, until], query, Some(&rules), work)
+        };
+        let (told, pages) = walk(&snapshot, query.clone(), products, since_base);
+        let expected_told = expected(&history, points, &query.filter, &versions);
+        prop_assert_eq!(&told, &expected_told.into_iter().collect::<Changes>());
+        if products == usize::MAX {
+            prop_assert_eq!(pages, told.len().div_ceil(limit.into()).max(1), "pages are full");
+        }
 
-        let told = walk(&snapshot, query.clone(), |query| journal.changes(&snapshot, until, until, query, &views));
-        let by_rules = expected(&history, [points[1]; 2], &query.filter, &all);
+        let since_rules = |query: &ChangesQuery, work: &mut Work<'_>| {
+            journal.changes(&snapshot, [until; 2], query, Some(&rules), work)
+        };
+        let (told, _) = walk(&snapshot, query.clone(), products, since_rules);
+        let by_rules = expected(&history, [points[1]; 2], &query.filter, &versions);
         prop_assert_eq!(told, by_rules.into_iter().collect::<Changes>());
 
-        let now = views.last().copied().flatten();
-        let told = walk(&snapshot, query.clone(), |query| first_page(&snapshot, query, now));
+        let now = known.live().view(&snapshot);
+        let begin = |query: &ChangesQuery, work: &mut Work<'_>| first_page(&snapshot, query, Some(&*now), work);
+        let (told, _) = walk(&snapshot, query.clone(), products, begin);
         let nothing = Rules { allow: Some(vec![]), ..Rules::default() };
-        let last = all[all.len() - 1].clone();
+        let last = versions[versions.len() - 1].clone();
         let everything = expected(&history, [points[1]; 2], &query.filter, &[nothing, last]);
         prop_assert_eq!(told, everything.into_iter().collect::<Changes>());
     }

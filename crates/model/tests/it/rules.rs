@@ -1,7 +1,14 @@
 //! Rules of assortments, and what they show, evaluated by hand.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
 use proptest::prelude::*;
-use vitrine_model::assortment::{DiscountChange, OwnDiscount, Rules, Selector};
+use vitrine_model::assortment::{
+    AssortmentState, AssortmentTable, DiscountChange, KnownAssortment, NewVersion, OwnDiscount,
+    Rules, Selector,
+};
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
 use vitrine_model::money::{Discount, ExactDiscount};
@@ -61,6 +68,27 @@ pub fn rules() -> impl Strategy<Value = Rules> {
 
 pub fn assortment(rules: &Rules) -> Assortment {
     Assortment::new("partner".to_owned(), StateId::default(), rules.clone())
+}
+
+/// Returns an assortment with these versions, the last of which is live. Their ids are those of [`version_id`].
+pub fn known(versions: &[Rules]) -> Arc<KnownAssortment> {
+    let mut table = AssortmentTable::default();
+    for (number, rules) in (1..).zip(versions) {
+        let version = NewVersion {
+            assortment: Assortment::new("partner".to_owned(), version_id(number), rules.clone()),
+            number,
+            version_id: number.to_string(),
+            since: Timestamp::from_second(number.into()).expect("a time"),
+        };
+        let kept = HashSet::from(["partner"]);
+        table = table.updated(&kept, vec![version], AssortmentState::default());
+    }
+    Arc::clone(table.get("partner").expect("a version"))
+}
+
+/// Returns the id of the version with this number, counted from 1.
+pub fn version_id(number: u32) -> StateId {
+    StateId::of_assortment(&number.to_string())
 }
 
 fn selects(selector: &Selector, code: &ProductCode, made: &Made) -> bool {

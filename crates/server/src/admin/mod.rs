@@ -6,16 +6,18 @@
 //!
 //! - `pages`: responses
 //! - `scrape`: `/metrics`; `limits`, `changes`, `instants`: its metrics of limits, of the changes feed, and of overrides
+//! - `state_files`: files of the state directory
 
 mod changes;
 pub(crate) mod instants;
 mod limits;
 mod pages;
 mod scrape;
+mod state_files;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -25,20 +27,24 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use self::pages::Port;
 use crate::browser::Browser;
 use crate::browser::acts::MAX_ACTS;
+use crate::edge::admission::{Admission, Admitted, Limits};
 use crate::edge::http1::http1_builder;
 use crate::edge::reading::{Http1Watch, Progress};
 use crate::edge::socket::{TimedSocket, Timeouts};
 use crate::http::App;
 use crate::http::access::client::Peer;
 
-/// Maximum number of open connections; more wait in the system's queue.
-const MAX_CONNECTIONS: usize = 64;
+/// Maximum number of open connections, of which three quarters are used: none presents a key.
+const MAX_CONNECTIONS: usize = 128;
+/// Minimum idle time of a connection before it may be closed for another, so that probes get through whatever stays open.
+const MIN_IDLE: Duration = Duration::from_millis(100);
 /// Maximum number of threads that render pages, do acts and resolve hosts of pictures; more requests wait. Acts, which may wait for
 /// another writer of the store, leave eight of them to pages.
 const MAX_BLOCKING_THREADS: usize = 8 + MAX_ACTS;
-/// Pause after a failed accept.
+/// Pause after a failed accept, or while all connections are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A running admin port, stopped when this is dropped.
@@ -68,7 +74,7 @@ impl Admin {
         let run = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    never = accept(listener, app, browser) => match never {},
+                    never = accept(listener, Arc::new(Port::new(app, browser))) => match never {},
                     _ = stopped => {}
                 }
             });
@@ -94,18 +100,24 @@ impl Drop for Admin {
     }
 }
 
-async fn accept(
-    listener: tokio::net::TcpListener,
-    app: Arc<App>,
-    browser: Arc<Browser>,
-) -> Infallible {
+async fn accept(listener: tokio::net::TcpListener, port: Arc<Port>) -> Infallible {
+    let admission = Arc::new(Admission::with_min_idle(
+        Limits {
+            connections: MAX_CONNECTIONS,
+            exempt: Arc::new(|_| true),
+            ..Limits::default()
+        },
+        MIN_IDLE,
+    ));
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+            accepted = listener.accept() => match accepted {
                 Ok((socket, peer)) => {
-                    let peer = Peer::Address(peer.ip());
-                    connections.spawn(connection((socket, peer), Arc::clone(&app), Arc::clone(&browser)));
+                    let admitted = admitted(&admission, peer.ip()).await;
+                    connections.spawn(connection(socket, peer.ip(), Arc::clone(&port), admitted));
+                    // It may send its request before others take its place.
+                    tokio::task::yield_now().await;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "can't accept a connection on the admin port");
@@ -117,28 +129,47 @@ async fn accept(
     }
 }
 
-/// Serves one connection until it ends.
+/// Admits a connection, in the place of the one that has been quiet longest if there are too many.
+async fn admitted(admission: &Arc<Admission>, peer: IpAddr) -> Admitted {
+    loop {
+        match admission.admit(Some(peer)) {
+            Ok(admitted) => return admitted,
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// Serves one connection until it ends, or is closed for another.
 async fn connection(
-    (socket, peer): (tokio::net::TcpStream, Peer),
-    app: Arc<App>,
-    browser: Arc<Browser>,
+    socket: tokio::net::TcpStream,
+    peer: IpAddr,
+    port: Arc<Port>,
+    admitted: Admitted,
 ) {
     let progress = Progress::default();
     let timeouts = Timeouts::default();
     let reading = Http1Watch::new(timeouts, progress.clone());
     let socket = TimedSocket::new(socket, &timeouts, reading);
+    let presence = Arc::clone(&admitted.presence);
     let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        let (app, browser) = (Arc::clone(&app), Arc::clone(&browser));
+        let (port, presence) = (Arc::clone(&port), Arc::clone(&presence));
         let progress = progress.clone();
         async move {
             progress.begin();
-            let answer = pages::answer(&app, &browser, peer, request).await;
+            let answer = port.answer(&presence, Peer::Address(peer), request).await;
             progress.end();
             Ok::<_, Infallible>(answer)
         }
     });
     let served = http1_builder().serve_connection(TokioIo::new(socket), answer);
-    if let Err(error) = served.await {
-        tracing::debug!(%error, "a connection to the admin port ended early");
+    tokio::select! {
+        // First, so that a request that has arrived is answered.
+        biased;
+        served = served => if let Err(error) = served {
+            tracing::debug!(%error, "a connection to the admin port ended early");
+        },
+        () = admitted.presence.evicted() => {
+            tracing::debug!("closed a quiet connection to the admin port for a new one");
+        }
     }
 }

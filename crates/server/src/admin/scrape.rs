@@ -7,7 +7,8 @@ use vitrine_model::snapshot::Damage;
 use vitrine_wire::error::ErrorType;
 
 use super::pages::{is_store_readable, not_ready};
-use super::{changes, instants, limits};
+use super::{changes, instants, limits, state_files};
+use crate::boot_time::BootTime;
 use crate::http::App;
 use crate::metrics::requests::RouteCounts;
 use crate::metrics::text::{Exposition, MetricType};
@@ -47,6 +48,7 @@ pub(super) fn text(app: &App) -> String {
     webhooks(&metrics.webhooks, &mut into);
     instants::describe(&metrics.instants, &mut into);
     following(app, &mut into);
+    state_files::describe(&app.live.metrics.state_files, &mut into);
     caches(app, &mut into);
     into.metric(
         "vitrine_build_info",
@@ -321,7 +323,7 @@ fn following(app: &App, into: &mut Exposition) {
         "1 if the store could be read when last tried, else 0.",
         u8::from(is_store_readable(app)),
     );
-    if let Some(age) = app.live.contact.age(Instant::now()) {
+    if let Some(age) = app.live.contact.age(BootTime::now()) {
         into.gauge(
             "vitrine_keys_age_seconds",
             "Time since keys were last known to be the store's.",

@@ -16,7 +16,7 @@ use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::keys::status_badge;
 use super::pretty::rules_text;
-use super::query::{Query, pairs, refused, repeated, unknown};
+use super::query::{Query, number, pairs, refused, repeated, unknown};
 use super::times::minute;
 use crate::assortments::rules_at;
 use crate::http::request::query::encoded;
@@ -124,7 +124,7 @@ fn wanted(query: Option<&str>) -> Result<(usize, String), Problem> {
     for (name, value) in pairs(query)? {
         let is_repeated = match name.as_str() {
             "page" => {
-                let number = value.parse().ok();
+                let number = number(&value);
                 let number = number.filter(|number| (1..=MAX_PAGES).contains(number));
                 let number =
                     number.ok_or_else(|| refused("page", "isn't a number from 1 to 1000"))?;
@@ -201,8 +201,8 @@ pub(super) fn one(browser: &Browser, name: &str, query: Option<&str>) -> Shown {
         if parameter != "version" {
             return Err(unknown(&parameter));
         }
-        let number = value.parse::<u32>();
-        let number = number.map_err(|_| refused("version", "isn't the number of a version"))?;
+        let number: Option<u32> = number(&value);
+        let number = number.ok_or_else(|| refused("version", "isn't the number of a version"))?;
         if version.replace(number).is_some() {
             return Err(repeated("version"));
         }

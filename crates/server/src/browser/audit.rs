@@ -6,7 +6,7 @@ use vitrine_store::audit::{AuditEntry, FieldChange};
 
 use super::Browser;
 use super::answer::{self, ASSETS, Problem, Shown};
-use super::query::{pairs, refused, repeated, unknown};
+use super::query::{number, pairs, refused, repeated, unknown};
 use super::times::minute;
 use crate::http::request::query::encoded;
 
@@ -108,7 +108,7 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
                     .is_some()
             }
             "page" => {
-                let number = value.parse().ok();
+                let number = number(&value);
                 let number = number.filter(|number| (1..=MAX_ENTRIES / PAGE).contains(number));
                 page.replace(number.ok_or_else(|| refused("page", "isn't a number from 1 to 100"))?)
                     .is_some()

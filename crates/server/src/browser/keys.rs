@@ -13,7 +13,7 @@ use vitrine_store::record::KeyDay;
 use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
-use super::query::{Query, pairs, refused, repeated, unknown};
+use super::query::{Query, number, pairs, refused, repeated, unknown};
 use super::times::{date, day, minute};
 use crate::http::request::query::encoded;
 
@@ -129,8 +129,8 @@ impl Wanted {
             match name.as_str() {
                 "q" => wanted.search = value.trim().to_owned(),
                 "page" => {
-                    let number = value.parse::<usize>().ok();
-                    let number = number.filter(|number| (1..=MAX_PAGES).contains(number));
+                    let number = number(&value);
+                    let number = number.filter(|number: &usize| (1..=MAX_PAGES).contains(number));
                     let why = "isn't a page number";
                     wanted.page = number.ok_or_else(|| refused("page", why))? - 1;
                 }

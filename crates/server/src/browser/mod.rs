@@ -73,9 +73,14 @@ use self::hosts::Hosts;
 use self::images::Images;
 use self::index::Indexes;
 use self::sign_in::{Asker, SIGN_IN, SignIn, Viewer};
+use crate::edge::presence::Presence;
 use crate::http::App;
 use crate::http::access::client::Peer;
 use crate::http::routes::product_code;
+use crate::metrics::Caller;
+
+/// Maximum length of a form from anybody, in bytes: a sign-in, with the page that it leads to. Only operators send longer ones.
+pub const MAX_UNKNOWN_FORM_BYTES: usize = 16 << 10;
 
 /// Settings of the browser.
 #[derive(Debug, Clone, Default)]
@@ -244,11 +249,15 @@ impl Browser {
     #[must_use]
     pub fn max_form_bytes(path: &str) -> Option<usize> {
         let act = acts::find(path).map(Act::max_form_bytes);
-        act.or_else(|| (path == SIGN_IN).then_some(acts::MAX_FORM_BYTES))
+        act.or_else(|| (path == SIGN_IN).then_some(MAX_UNKNOWN_FORM_BYTES))
     }
 
-    /// Answers a request.
-    pub async fn answer(self: &Arc<Self>, request: PageRequest) -> Page {
+    /// Answers a request. The connection of an operator counts as one with a key.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        request: PageRequest,
+        presence: &Presence,
+    ) -> Page {
         if let Some(hidden) = self.hidden {
             return answer::plain(StatusCode::NOT_FOUND, hidden);
         }
@@ -266,8 +275,11 @@ impl Browser {
         let viewer = match asker {
             Err(problem) => return problem.page(),
             Ok(asker) if request.path == SIGN_IN => return self.sign_in.show(&request, &asker),
-            Ok(Asker::Unknown) => return self.sign_in.demand(&request),
-            Ok(Asker::Operator(viewer)) => Some(viewer),
+            Ok(Asker::Unknown { .. }) => return self.sign_in.demand(&request),
+            Ok(Asker::Operator(viewer)) => {
+                presence.note(Caller::WithKey);
+                Some(viewer)
+            }
             Ok(Asker::Anybody) => None,
         };
         match route(&request.path) {
@@ -282,16 +294,6 @@ impl Browser {
             Some(route) => self.page(route, viewer, request, None).await,
             None => sign_in::viewer::with(viewer.as_ref(), || Problem::nothing_here().page()),
         }
-    }
-
-    /// Returns who asks, on a thread that may block.
-    async fn asker(self: &Arc<Self>, request: &PageRequest) -> Result<Asker, Problem> {
-        let (browser, request) = (Arc::clone(self), request.clone());
-        let asked = tokio::task::spawn_blocking(move || browser.sign_in.asker(&request)).await;
-        asked.unwrap_or_else(|error| {
-            tracing::error!(%error, "checking who asks for a page of the console panicked");
-            Err(Problem::failed("This page can't be shown"))
-        })
     }
 
     /// Renders a page on a thread that may block. An act gives its place back when it is done, even if its client has gone.
@@ -352,7 +354,7 @@ fn route(path: &str) -> Option<Route> {
         ["catalog", code, "icon"] => Some(Route::Picture(product_code(code)?, Picture::Icon)),
         ["revisions"] => Some(Route::Revisions),
         ["revisions", "compare"] => Some(Route::Comparison),
-        ["revisions", number] => number.parse().ok().map(Route::Revision),
+        ["revisions", number] => query::number(number).map(Route::Revision),
         ["overrides"] => Some(Route::Overrides),
         ["assortments"] => Some(Route::Assortments),
         ["assortments", name] if check_name(name).is_ok() => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use askama::Template;
 use http::StatusCode;
 use jiff::Timestamp;
+use tokio::runtime::Handle;
 use vitrine_ingest::load::json::Node;
 use vitrine_ingest::overrides::{self, Override};
 use vitrine_ingest::view::parse_content;
@@ -30,6 +31,7 @@ use super::times::minute;
 use super::values::Values;
 use super::{Browser, pictures};
 use crate::error_chain::ErrorChain;
+use crate::http::body::budget::Account;
 use crate::http::discounts::spliced;
 use crate::http::request::query::encoded;
 use crate::http::versions::Version;
@@ -341,20 +343,19 @@ fn texts(
         return (None, Vec::new());
     };
     let now = Timestamp::now();
+    let endpoints = &browser.app.endpoints;
+    let digest = |url: &Option<Cow<'_, str>>| endpoints.addresses.digest(url.as_ref()?);
+    let served = content.urls.iter().filter_map(|(_, url)| {
+        let digest = digest(url)?;
+        Some((digest, snapshot.text(&digest, now)?))
+    });
+    // In turn with the requests of clients; this thread may wait.
+    let account = Account::default();
+    let render = endpoints.html.render(served.collect(), &account);
+    let rendered = Handle::current().block_on(render);
     let view = |(name, url): (TextName, &Option<Cow<'_, str>>)| {
-        let digest = url
-            .as_ref()
-            .and_then(|url| browser.app.endpoints.addresses.digest(url));
-        let markdown = digest.and_then(|digest| Some((digest, snapshot.text(&digest, now)?)));
-        let html = markdown.and_then(|(digest, markdown)| {
-            let html = browser
-                .app
-                .endpoints
-                .html
-                .render(digest, || markdown.unpack_as(&digest))
-                .ok()?;
-            Some(pictures::replace_pictures(html.as_str()))
-        });
+        let html = digest(url).and_then(|digest| rendered.get(&digest)?.ok());
+        let html = html.map(|html| pictures::replace_pictures(html.as_str()));
         TextView {
             label: fields::label(name.as_str()),
             address: url

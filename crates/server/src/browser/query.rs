@@ -2,6 +2,7 @@
 //! are refused.
 
 use std::fmt::Write as _;
+use std::str::FromStr;
 
 use super::answer::Problem;
 use super::column::{Column, Columns, Look, Sort};
@@ -108,7 +109,7 @@ impl Query {
                 return Err(refused(name, why));
             }
             "page" => {
-                let number = value.parse().ok().filter(|number| *number > 0);
+                let number = number(value).filter(|number| *number > 0);
                 let number = number.ok_or_else(|| refused("page", "isn't a number from 1 on"))?;
                 self.start = PageStart::Number(number);
             }
@@ -310,6 +311,11 @@ pub(super) fn unknown(name: &str) -> Problem {
 /// Returns the problem of a repeated parameter.
 pub(super) fn repeated(name: &str) -> Problem {
     refused(name, "is given twice; give it once")
+}
+
+/// Returns a number of a query, if it is in its only form: `05` and `+5` are none.
+pub(super) fn number<T: FromStr>(value: &str) -> Option<T> {
+    query::whole_number(value)?.parse().ok()
 }
 
 /// Returns the problem of an invalid parameter.

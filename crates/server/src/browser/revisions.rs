@@ -12,7 +12,7 @@ use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::differences::{Differences, Wanted};
-use super::query::{pairs, refused, repeated, unknown};
+use super::query::{number, pairs, refused, repeated, unknown};
 use super::times::minute;
 use crate::http::request::query::encoded;
 
@@ -51,6 +51,8 @@ struct RevisionPage {
     /// True if the revision before it can be read.
     has_before: bool,
     has_next: bool,
+    /// True if a rollback can make it live: it isn't, and it wasn't pruned.
+    can_be_live: bool,
     kinds: [KindView; 3],
     view: DifferencesView,
 }
@@ -164,7 +166,7 @@ pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
     for (name, value) in pairs(query)? {
         let is_repeated = match name.as_str() {
             "page" => {
-                let number = value.parse().ok();
+                let number = number(&value);
                 let number = number.filter(|number| (1..=LAST_PAGE).contains(number));
                 let number =
                     number.ok_or_else(|| refused("page", "isn't a number from 1 to 200"))?;
@@ -295,6 +297,7 @@ fn read(
         assets: ASSETS,
         here: "revisions",
         number,
+        can_be_live: has_next && published.availability == Availability::Readable,
         published,
         has_before,
         has_next,
@@ -312,11 +315,7 @@ pub(super) fn compare(browser: &Browser, query: Option<&str>) -> Shown {
             "to" => &mut to,
             _ => return Ok(false),
         };
-        let number = value
-            .trim()
-            .parse::<u64>()
-            .ok()
-            .filter(|number| *number > 0);
+        let number = number(value.trim()).filter(|number: &u64| *number > 0);
         *place = Some(number.ok_or_else(|| refused(name, "isn't the number of a revision"))?);
         Ok(true)
     })?;

@@ -10,6 +10,7 @@ use vitrine_store::audit::{AuditAction, AuditContext, AuditEntry, FieldChange};
 
 use super::keys::prefix_of;
 use super::load::operator;
+use super::plain_text::PlainText;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json, texts};
 
@@ -47,7 +48,7 @@ pub(super) struct Audit {
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct NoteArgs {
     /// Note for the audit log.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
 }
 

@@ -183,7 +183,7 @@ impl Diff {
 
     fn selection(&self) -> Selection {
         Selection {
-            codes: self.codes.clone(),
+            codes: self.codes.clone().into(),
             ..Selection::default()
         }
     }

@@ -16,6 +16,7 @@ use vitrine_ingest::load::report::{Place, Report, Verdict, shown};
 use vitrine_ingest::load::{self, Input, LoadSettings, OnError, RejectedPath};
 use vitrine_store::{IfMissing, Store, StoreError};
 
+use super::plain_text::PlainText;
 use super::progress::Bars;
 use super::store_args::temporary;
 use super::{
@@ -79,7 +80,7 @@ pub(super) struct Load {
     #[command(flatten)]
     plan: PlanArgs,
     /// Note for the history.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
     /// Print a file to fill in, with an example of each payout type, and load nothing.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "files")]

@@ -25,6 +25,7 @@ use vitrine_store::{IfMissing, Store};
 
 use super::load::{operator, print_report};
 use super::logging::LogArgs;
+use super::plain_text::PlainText;
 use super::{
     Outcome, OutputArgs, PlanArgs, StoreArgs, nothing_was_changed, print_error, print_json, time,
     variable,
@@ -86,7 +87,7 @@ pub(super) struct MirrorCommand {
     #[arg(long, value_name = "FILE")]
     metrics_file: Option<PathBuf>,
     /// Note for the history. By default `mirror of URL`.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
     #[command(flatten)]
     logs: LogArgs,

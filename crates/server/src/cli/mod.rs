@@ -33,6 +33,7 @@ mod openapi;
 mod operators;
 mod output;
 mod overrides;
+mod plain_text;
 mod products;
 mod program;
 mod progress;

@@ -9,7 +9,9 @@ use vitrine_model::assortment::Selector;
 use vitrine_model::revision::Revision;
 use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
 use vitrine_store::audit::AuditAction;
-use vitrine_store::{IfMissing, StoreError};
+use vitrine_store::overrides::{OverrideStatus, StoredOverride};
+use vitrine_store::webhooks::EndpointStatus;
+use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
@@ -31,8 +33,8 @@ Exit codes:
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
 ///
-/// The backup replaces everything in the store but the audit log, the usage of keys and the operators: catalog, history, texts, keys and
-/// assortments. Keys created since the backup are gone; keys revoked and texts taken down since stay so. Keys that might
+/// The backup replaces everything in the store but the audit log, the usage of keys and the operators: catalog, history, texts, keys,
+/// assortments, overrides and webhook endpoints. All endpoints are paused until `vitrine webhooks enable`. Keys created since the backup are gone; keys revoked and texts taken down since stay so. Keys that might
 /// see more than now, such as those that only the backup has, are listed, and need `--allow widen`. The file is checked first
 /// and only read. If there is no store, one is created.
 #[derive(Debug, Args)]
@@ -60,11 +62,13 @@ impl Restore {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let (url, file) = (&store.url, self.file.display());
         let context = self.note.context(AuditAction::Restore);
+        let mut overrides = 0;
         // Without a store, nothing can be lost, so no confirmation is needed.
         let restored = match store.open(IfMissing::Refuse) {
             Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file, &context),
             opened => {
                 let store = opened?;
+                overrides = open_overrides(&*store);
                 match store.plan_restore(&self.file) {
                     Ok(plan) if !self.may_widen(&plan)? => {
                         return Ok(Outcome::Refused);
@@ -73,7 +77,7 @@ impl Restore {
                     Ok(_) => {}
                 }
                 self.confirm.confirm(&format!(
-                    "this replaces the catalog, history and keys of {url} with those of {file}"
+                    "this replaces the catalog, history, keys, assortments, overrides ({overrides} not ended) and webhook endpoints of {url} with those of {file}, and pauses all endpoints until `vitrine webhooks enable`"
                 ))?;
                 store.restore(&self.file, &context)
             }
@@ -81,6 +85,10 @@ impl Restore {
         match restored {
             Ok(revision) => {
                 print(&message(&revision))?;
+                // It is restored, whether this can be read or not.
+                if let Ok(store) = store.open(IfMissing::Refuse) {
+                    print(&next_steps(&*store, overrides))?;
+                }
                 Ok(Outcome::Done)
             }
             Err(error) => refused(error),
@@ -168,6 +176,44 @@ fn refused(error: StoreError) -> anyhow::Result<Outcome> {
         }
         error => Err(error.into()),
     }
+}
+
+/// Returns the number of overrides that haven't ended; none if they can't be read.
+fn open_overrides(store: &dyn Store) -> usize {
+    let all = store.overrides().unwrap_or_default();
+    let is_open = |one: &&StoredOverride| one.made.status != OverrideStatus::Ended;
+    all.iter().filter(is_open).count()
+}
+
+/// Returns what else the restore changed, with the commands that go on. `overrides_before` hadn't ended before it.
+fn next_steps(store: &dyn Store, overrides_before: usize) -> String {
+    let mut out = String::new();
+    let overrides = open_overrides(store);
+    if overrides_before > 0 || overrides > 0 {
+        out += &format!(
+            "overrides are those of the backup: {overrides} not ended ({overrides_before} before); see `vitrine overrides list`\n"
+        );
+    }
+    let endpoints = store.endpoints().unwrap_or_default();
+    let paused = endpoints
+        .iter()
+        .filter(|one| one.status == EndpointStatus::Paused);
+    let paused: Vec<&str> = paused.map(|one| one.id.as_str()).collect();
+    match paused.as_slice() {
+        [] => {}
+        [one] => {
+            out += &format!(
+                "1 webhook endpoint is paused; go on with `vitrine webhooks enable {one}`\n"
+            );
+        }
+        [first, ..] => {
+            out += &format!(
+                "{} webhook endpoints are paused; go on with `vitrine webhooks enable {first}` and so on, see `vitrine webhooks list`\n",
+                paused.len()
+            );
+        }
+    }
+    out
 }
 
 fn message(revision: &Option<Revision>) -> String {

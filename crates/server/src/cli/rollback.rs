@@ -11,6 +11,7 @@ use vitrine_store::record::{Availability, PublishedRevision};
 use super::confirm::ConfirmArgs;
 use super::history::revision_json;
 use super::load::operator;
+use super::plain_text::PlainText;
 use super::revision_arg::RevisionArg;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
@@ -28,7 +29,7 @@ pub(super) struct Rollback {
     #[command(flatten)]
     confirm: ConfirmArgs,
     /// Note for the history.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
     /// The revision.
     revision: u64,

@@ -6,6 +6,8 @@ use vitrine_model::geo::Country;
 use vitrine_model::money::Currency;
 use vitrine_model::product::{PayoutTypeName, State};
 
+use super::exit_with_usage_error;
+
 /// Selection of products. Values of one option are alternatives, options narrow each other.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Selection")]
@@ -58,8 +60,8 @@ impl FieldArgs {
     /// Returns the selection, with these codes and patterns.
     pub(super) fn selection(&self, codes: Vec<CodePattern>) -> Selection {
         let texts = |values: Vec<&str>| values.into_iter().map(str::to_owned).collect();
-        Selection {
-            codes,
+        let selection = Selection {
+            codes: codes.into(),
             countries: self.countries.clone(),
             categories: self.categories.clone(),
             currencies: texts(self.currencies.iter().map(Currency::as_str).collect()),
@@ -76,7 +78,11 @@ impl FieldArgs {
                 (false, true) => Some(false),
                 (false, false) => None,
             },
-        }
+        };
+        let checked = selection.checked();
+        checked.unwrap_or_else(|too_large| {
+            exit_with_usage_error(&format!("the selection has {too_large}"))
+        })
     }
 }
 

@@ -1,67 +1,17 @@
 //! Limits of connections: in all, per address, and of those without a key. At a limit, the connection that has been
-//! idle longest is closed for the new one.
+//! idle longest is closed for the new one; before it, one that waits for changes and whose client has closed its side.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use super::limits::{Exempt, Limits};
 use super::open::{Entry, OpenConnections, Queue};
 use super::presence::Presence;
 use crate::http::access::client::network;
 use crate::metrics::{Caller, Refusal};
 
-/// Predicate for addresses without a limit, such as those of proxies.
-pub type Exempt = dyn Fn(IpAddr) -> bool + Send + Sync;
-
-/// Maximum numbers of connections.
-#[derive(Clone)]
-pub struct Limits {
-    /// Maximum number of connections in all.
-    pub connections: usize,
-    /// Maximum number from one IPv4 address, or one IPv6 /64.
-    pub per_address: usize,
-    /// Addresses without a limit of their own.
-    pub exempt: Arc<Exempt>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 10_000,
-            per_address: 2000,
-            exempt: Arc::new(|_| false),
-        }
-    }
-}
-
-impl fmt::Debug for Limits {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Limits")
-            .field("connections", &self.connections)
-            .field("per_address", &self.per_address)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Minimum of both limits of keyless connections: a client may open several before one presents its key.
-const MIN_SHARE: usize = 16;
-
-impl Limits {
-    /// Returns the maximum number of connections that haven't presented a valid key: three quarters of all.
-    fn keyless(&self) -> usize {
-        (self.connections / 4 * 3)
-            .max(MIN_SHARE)
-            .min(self.connections)
-    }
-
-    /// Returns the maximum number of such connections from one address: half of its limit.
-    fn keyless_per_address(&self) -> usize {
-        (self.per_address / 2).max(MIN_SHARE).min(self.per_address)
-    }
-}
-
-/// Minimum idle time of a connection before it may be closed for another; a shorter pause counts as use.
+/// Default minimum idle time of a connection before it may be closed for another; a shorter pause counts as use.
 const MIN_IDLE: Duration = Duration::from_secs(1);
 /// Maximum number of connections that are being closed for others at a time.
 const MAX_CLOSING: usize = 128;
@@ -70,8 +20,10 @@ const MAX_CANDIDATES: usize = 64;
 
 /// Counts of connections. The lock is taken when a connection begins and ends, never for a request.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(crate) struct Admission {
     limits: Limits,
+    /// Minimum idle time of a connection before it may be closed for another.
+    min_idle: Duration,
     /// Origin of all times below, which are in milliseconds.
     start: Instant,
     open: Mutex<OpenConnections>,
@@ -79,24 +31,30 @@ pub(super) struct Admission {
 
 /// An admitted connection, counted until this is dropped.
 #[derive(Debug)]
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     admission: Arc<Admission>,
     number: u64,
     /// Activity of the connection.
-    pub(super) presence: Arc<Presence>,
+    pub(crate) presence: Arc<Presence>,
 }
 
 impl Admission {
     pub(super) fn new(limits: Limits) -> Self {
+        Self::with_min_idle(limits, MIN_IDLE)
+    }
+
+    /// Returns limits by which a connection may be closed for another after this idle time.
+    pub(crate) fn with_min_idle(limits: Limits, min_idle: Duration) -> Self {
         Self {
             limits,
+            min_idle,
             start: Instant::now(),
             open: Mutex::default(),
         }
     }
 
     /// Admits a connection if there is room, or an idle one can be closed. Those of a Unix socket have no address.
-    pub(super) fn admit(self: &Arc<Self>, remote: Option<IpAddr>) -> Result<Admitted, Refusal> {
+    pub(crate) fn admit(self: &Arc<Self>, remote: Option<IpAddr>) -> Result<Admitted, Refusal> {
         let address = remote
             .map(|address| address.to_canonical())
             .filter(|address| !(self.limits.exempt)(*address))
@@ -114,6 +72,7 @@ impl Admission {
             presence: Arc::clone(&presence),
             address,
             caller: Caller::WithoutKey,
+            is_closed: false,
         };
         open.insert(number, entry);
         drop(open);
@@ -126,6 +85,14 @@ impl Admission {
 
     /// Closes a connection if `limit` is reached: of those examined, the one that was idle longest.
     fn make_room(&self, open: &mut OpenConnections, limit: Limit, now: u64) -> Result<(), Refusal> {
+        if limit.is_met(open, &self.limits)
+            && open.closing < MAX_CLOSING
+            && let Some(closed) = limit.closed(open, &self.limits)
+            && let Some(entry) = open.remove(closed)
+        {
+            entry.presence.evict();
+            open.closing += 1;
+        }
         let mut idlest: Option<(u64, u64)> = None;
         for _ in 0..MAX_CANDIDATES {
             if !limit.is_met(open, &self.limits) {
@@ -164,7 +131,7 @@ impl Admission {
 
     /// Returns the time from which a connection may be closed for another; a lower bound for one in use.
     fn due(&self, presence: &Presence, now: u64) -> u64 {
-        let grace = u64::try_from(MIN_IDLE.as_millis()).unwrap_or(u64::MAX);
+        let grace = u64::try_from(self.min_idle.as_millis()).unwrap_or(u64::MAX);
         let since = presence
             .idle_since()
             .map_or(now, |since| self.milliseconds(since));
@@ -174,6 +141,22 @@ impl Admission {
     fn milliseconds(&self, moment: Instant) -> u64 {
         let since = moment.saturating_duration_since(self.start);
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Admitted {
+    /// Records that the connection waits for changes, and that its client has closed its side.
+    pub(super) fn note_closed(&self) {
+        let open = &self.admission.open;
+        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = open.remove(self.number) {
+            let entry = Entry {
+                caller: entry.presence.caller(),
+                is_closed: true,
+                ..entry
+            };
+            open.insert(self.number, entry);
+        }
     }
 }
 
@@ -204,6 +187,19 @@ impl Limit {
             Self::Keyless => open.keyless.len() >= limits.keyless(),
             Self::All => open.connections.len() >= limits.connections,
         }
+    }
+
+    /// Returns a closed connection whose end makes room. It has presented a key.
+    fn closed(self, open: &OpenConnections, limits: &Limits) -> Option<u64> {
+        let closed = match self {
+            Self::Address(address) => {
+                let at = open.at(address)?;
+                (at.all >= limits.per_address).then_some(&at.closed)?
+            }
+            Self::Keyless => return None,
+            Self::All => &open.closed,
+        };
+        closed.first().copied()
     }
 
     /// Returns the connection to examine first. If a limit of keyless connections is reached, it needn't be idle yet:

@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use super::admission::Admitted;
 use super::http1::http1_builder;
 use super::http2::{Activity, ConnectionState, Streams};
 use super::presence::Presence;
@@ -103,17 +104,17 @@ impl parking::Connection for Http2State {
 
 impl Connection {
     /// Serves a TCP connection until it ends.
-    pub(super) async fn serve_tcp(self, socket: TcpStream, presence: Arc<Presence>) {
+    pub(super) async fn serve_tcp(self, socket: TcpStream, admitted: &Admitted) {
         // Responses are written whole; waiting to fill a segment would only delay them.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
         match &self.shared.certificates {
-            None => self.serve_http1(socket, presence).await,
+            None => self.serve_http1(socket, admitted).await,
             Some(certificates) => {
                 let certificates = Arc::clone(certificates);
                 // Boxed, so that plain connections need no room for it.
-                Box::pin(self.serve_tls(socket, presence, certificates)).await;
+                Box::pin(self.serve_tls(socket, admitted, certificates)).await;
             }
         }
     }
@@ -122,21 +123,24 @@ impl Connection {
     async fn serve_tls(
         self,
         socket: TcpStream,
-        presence: Arc<Presence>,
+        admitted: &Admitted,
         certificates: Arc<Certificates>,
     ) {
+        let presence = &admitted.presence;
         let acceptor = TlsAcceptor::from(certificates.config());
         let handshake =
             tokio::time::timeout(self.shared.timeouts.handshake, acceptor.accept(socket));
         let handshake = tokio::select! {
             outcome = handshake => outcome,
-            () = presence.evicted() => return self.shared.note_evicted(&presence),
+            () = presence.evicted() => return self.shared.note_evicted(presence),
         };
         let failed = match handshake {
             Ok(Ok(socket)) => {
                 return match socket.get_ref().1.alpn_protocol() {
-                    Some(protocol) if protocol == HTTP2 => self.serve_http2(socket, presence).await,
-                    _ => self.serve_http1(socket, presence).await,
+                    Some(protocol) if protocol == HTTP2 => {
+                        self.serve_http2(socket, Arc::clone(presence)).await;
+                    }
+                    _ => self.serve_http1(socket, admitted).await,
                 };
             }
             Ok(Err(error)) => error.to_string(),

@@ -4,7 +4,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors reserved for everything but connections: the store, files, logs, the admin port, refused connections.
-const RESERVED: u64 = 160;
+const RESERVED: u64 = 192;
 
 /// Raises the limit of this process, as far as the system allows, to what this number of connections needs. Returns the
 /// number of connections that it then allows.

@@ -12,7 +12,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+use super::admission::Admitted;
 use super::connection::{
     CLOSE_TIMEOUT, Connection, EVICTION_TIMEOUT, Phase, Shared, end_within, log_end,
 };
@@ -20,7 +22,7 @@ use super::presence::Presence;
 use super::reading::{Http1Watch, Progress};
 use super::socket::{ClientSocket, TimedSocket};
 use crate::http::body::budget::Account;
-use crate::http::parking::{self, KeepAlive, Parked, Resumed};
+use crate::http::parking::{self, CanPark, KeepAlive, Parked, Resumed};
 use crate::http::request::HasFragment;
 use crate::http::response::Response;
 use crate::metrics::Caller;
@@ -41,6 +43,8 @@ struct Http1State {
     account: Account,
     /// True once the connection is to end with its next response.
     is_old: AtomicBool,
+    /// True once the connection is being closed for another.
+    is_evicted: AtomicBool,
     parking: Mutex<Parking>,
 }
 
@@ -70,6 +74,32 @@ impl Http1State {
         let mut place = self.parking.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut place, parking)
     }
+
+    /// Waits while hyper has no request. Returns the head to read again, and what the request goes on with; none if the
+    /// connection has failed.
+    async fn wait<S: ClientSocket>(
+        &self,
+        parked: Box<Parked>,
+        socket: &TimedSocket<S, Http1Watch>,
+        admitted: &Admitted,
+    ) -> Option<(Vec<u8>, Box<Resumed>)> {
+        // Pinned here: a future that is passed on would have its room several times.
+        let closed = std::pin::pin!(async {
+            socket.closed().await;
+            admitted.note_closed();
+        });
+        let evicted = std::pin::pin!(async {
+            self.presence.evicted().await;
+            self.shared.note_evicted(&self.presence);
+            self.is_old.store(true, Ordering::Relaxed);
+        });
+        tokio::select! {
+            biased;
+            resumed = self.shared.service.wait(parked, closed, evicted) => Some(resumed),
+            // Nobody reads the answer. The place of the wait is free again.
+            () = socket.failed() => None,
+        }
+    }
 }
 
 impl parking::Connection for Http1State {
@@ -90,19 +120,27 @@ impl parking::Connection for Http1State {
         }
     }
 
-    /// Not while bytes of the response before wait to be sent, since hyper has them; nor when the connection is to end.
-    fn can_park(&self) -> bool {
-        !self.presence.unsent().load(Ordering::Relaxed) && self.keep_alive() == KeepAlive::Yes
+    /// Not while bytes of the response before wait to be sent, since hyper has them; nor while the connection is being closed.
+    fn parking(&self) -> CanPark {
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        if is_set(&self.shared.closing) || is_set(&self.is_evicted) {
+            return CanPark::Never;
+        }
+        match is_set(&self.presence.unsent()) {
+            true => CanPark::Later,
+            false => CanPark::Now,
+        }
     }
 }
 
 impl Connection {
     /// Serves HTTP/1.1 until the connection ends.
-    pub(super) async fn serve_http1<S>(mut self, socket: S, presence: Arc<Presence>)
+    pub(super) async fn serve_http1<S>(mut self, socket: S, admitted: &Admitted)
     where
         S: ClientSocket + Send + 'static,
     {
         let timeouts = &self.shared.timeouts;
+        let presence = Arc::clone(&admitted.presence);
         let progress = Progress::with_unsent(presence.unsent());
         let watch = Http1Watch::new(*timeouts, progress.clone());
         let mut socket = TimedSocket::new(socket, timeouts, watch);
@@ -112,6 +150,7 @@ impl Connection {
             presence,
             account: Account::default(),
             is_old: AtomicBool::new(false),
+            is_evicted: AtomicBool::new(false),
             parking: Mutex::default(),
         });
         let mut age = std::pin::pin!(wait_for_age(timeouts.age, &state.is_old));
@@ -130,20 +169,23 @@ impl Connection {
                 never = age.as_mut() => match never {},
             };
             if let End::Ended(ended) = end {
+                let http1::Parts { io, read_buf, .. } = connection.into_parts();
                 let Parking::Parked(parked) = state.swap(Parking::Empty) else {
+                    refuse_http2(io.into_inner(), &read_buf).await;
                     return log_end(ended);
                 };
-                let http1::Parts { io, read_buf, .. } = connection.into_parts();
                 socket = io.into_inner();
                 // A copy, if there is anything: the buffer would be kept.
                 let following = read_buf.to_vec();
                 drop((read_buf, ended));
-                let (head, resumed) = tokio::select! {
+                let waited = tokio::select! {
                     biased;
                     never = age.as_mut() => match never {},
-                    resumed = Box::pin(self.shared.service.wait(parked)) => resumed,
-                    // Nobody reads the answer. The place of the wait is free again.
-                    () = socket.failed() => return,
+                    // Boxed, so that connections that don't wait need no room for it.
+                    waited = Box::pin(state.wait(parked, &socket, admitted)) => waited,
+                };
+                let Some((head, resumed)) = waited else {
+                    return;
                 };
                 socket.read_again([head, following].concat().into());
                 state.swap(Parking::Resumed(resumed));
@@ -153,6 +195,7 @@ impl Connection {
             if let End::Evicted = end {
                 self.shared.note_evicted(&state.presence);
                 state.is_old.store(true, Ordering::Relaxed);
+                state.is_evicted.store(true, Ordering::Relaxed);
                 connection.as_mut().graceful_shutdown();
                 return end_within(EVICTION_TIMEOUT, connection).await;
             }
@@ -168,6 +211,19 @@ impl Connection {
             }
             return end_within(CLOSE_TIMEOUT, connection).await;
         }
+    }
+}
+
+/// Sends what other unparsable heads get to a client that begins with HTTP/2: hyper recognises its preface, and leaves the
+/// response to the caller.
+async fn refuse_http2(mut socket: impl AsyncWrite + Unpin, unread: &[u8]) {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const REFUSAL: &[u8] =
+        b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    if unread.starts_with(PREFACE) {
+        // The socket limits the time, and a client that is gone needs no response.
+        let _ = socket.write_all(REFUSAL).await;
+        let _ = socket.shutdown().await;
     }
 }
 

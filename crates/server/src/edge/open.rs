@@ -19,6 +19,8 @@ pub(super) struct OpenConnections {
     pub(super) keyless: Queue,
     pub(super) keyed: Queue,
     pub(super) by_address: HashMap<IpAddr, AddressConnections>,
+    /// Numbers of connections that wait for changes, and whose clients have closed their side.
+    pub(super) closed: BTreeSet<u64>,
     /// Number of connections told to close for others, which no longer count.
     pub(super) closing: usize,
     pub(super) next: u64,
@@ -29,6 +31,7 @@ pub(super) struct OpenConnections {
 pub(super) struct AddressConnections {
     pub(super) all: usize,
     pub(super) keyless: Queue,
+    pub(super) closed: BTreeSet<u64>,
 }
 
 /// One connection.
@@ -37,6 +40,8 @@ pub(super) struct Entry {
     pub(super) presence: Arc<Presence>,
     pub(super) address: Option<IpAddr>,
     pub(super) caller: Caller,
+    /// True if it waits for changes, and the client has closed its side.
+    pub(super) is_closed: bool,
     /// Time from which it may be closed for another, as far as known.
     pub(super) due: u64,
 }
@@ -54,9 +59,15 @@ impl OpenConnections {
             Caller::WithoutKey => self.keyless.insert(place),
             Caller::WithKey => self.keyed.insert(place),
         };
+        if entry.is_closed {
+            self.closed.insert(number);
+        }
         if let Some(address) = entry.address {
             let at = self.by_address.entry(address).or_default();
             at.all += 1;
+            if entry.is_closed {
+                at.closed.insert(number);
+            }
             if entry.caller == Caller::WithoutKey {
                 at.keyless.insert(place);
             }
@@ -70,11 +81,13 @@ impl OpenConnections {
         let place = (entry.due, number);
         self.keyless.remove(&place);
         self.keyed.remove(&place);
+        self.closed.remove(&number);
         if let Some(address) = entry.address
             && let Some(at) = self.by_address.get_mut(&address)
         {
             at.all -= 1;
             at.keyless.remove(&place);
+            at.closed.remove(&number);
             if at.all == 0 {
                 self.by_address.remove(&address);
             }

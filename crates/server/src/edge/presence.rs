@@ -11,7 +11,7 @@ use crate::metrics::Caller;
 
 /// Use of one connection.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(crate) struct Presence {
     start: Instant,
     /// Number of requests in flight.
     requests: AtomicUsize,
@@ -49,8 +49,14 @@ impl Presence {
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Records a request that is being answered, until the result is dropped.
+    pub(crate) fn in_use(&self) -> InUse<'_> {
+        self.begin_request();
+        InUse(self)
+    }
+
     /// Records the caller of a request. Once a valid key was presented, the connection counts as one with a key.
-    pub(super) fn note(&self, caller: Caller) {
+    pub(crate) fn note(&self, caller: Caller) {
         // Reading first keeps the cache line shared between cores.
         if caller == Caller::WithKey && !self.has_key.load(Ordering::Relaxed) {
             self.has_key.store(true, Ordering::Relaxed);
@@ -84,8 +90,19 @@ impl Presence {
     }
 
     /// Waits until the connection is told to close for another.
-    pub(super) async fn evicted(&self) {
+    pub(crate) async fn evicted(&self) {
         self.evicted.notified().await;
+    }
+}
+
+/// Request that is being answered, until this is dropped. It doesn't make the connection younger: however busy others are, a
+/// new connection isn't the first to be closed.
+#[derive(Debug)]
+pub(crate) struct InUse<'p>(&'p Presence);
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

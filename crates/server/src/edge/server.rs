@@ -205,11 +205,10 @@ impl Server {
         match self.admission.admit(remote) {
             Ok(admitted) => {
                 let open = metrics.open();
-                let presence = Arc::clone(&admitted.presence);
                 connections.spawn(async move {
                     match accepted {
-                        Accepted::Tcp(socket, _) => connection.serve_tcp(socket, presence).await,
-                        Accepted::Unix(socket) => connection.serve_http1(socket, presence).await,
+                        Accepted::Tcp(socket, _) => connection.serve_tcp(socket, &admitted).await,
+                        Accepted::Unix(socket) => connection.serve_http1(socket, &admitted).await,
                     }
                     drop((admitted, open));
                 });

@@ -77,7 +77,15 @@ pub(crate) trait ClientSocket: AsyncRead + AsyncWrite + Unpin {
 
     /// Waits until the connection has failed. The end of what the client sends is no failure.
     fn failed(&self) -> impl Future<Output = ()> + Send;
+
+    /// Waits until the client has closed its side: it sends no more, and mostly is gone. Bytes that it sent before that needn't
+    /// have been read.
+    fn closed(&self) -> impl Future<Output = ()> + Send;
 }
+
+/// Interest in the end of what a client sends, but not in bytes: without `PRIORITY` when the socket is registered, nothing but
+/// the end meets it.
+const CLOSED: Interest = Interest::PRIORITY;
 
 impl ClientSocket for TcpStream {
     fn limit_unsent(&self, bytes: u32) {
@@ -94,6 +102,10 @@ impl ClientSocket for TcpStream {
     async fn failed(&self) {
         let _ = self.ready(Interest::ERROR).await;
     }
+
+    async fn closed(&self) {
+        let _ = self.ready(CLOSED).await;
+    }
 }
 
 impl ClientSocket for TlsStream<TcpStream> {
@@ -108,6 +120,10 @@ impl ClientSocket for TlsStream<TcpStream> {
     fn failed(&self) -> impl Future<Output = ()> + Send {
         self.get_ref().0.failed()
     }
+
+    fn closed(&self) -> impl Future<Output = ()> + Send {
+        self.get_ref().0.closed()
+    }
 }
 
 impl ClientSocket for UnixStream {
@@ -119,6 +135,10 @@ impl ClientSocket for UnixStream {
 
     async fn failed(&self) {
         let _ = self.ready(Interest::ERROR).await;
+    }
+
+    async fn closed(&self) {
+        let _ = self.ready(CLOSED).await;
     }
 }
 
@@ -158,6 +178,11 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
     /// Waits until the connection has failed.
     pub(crate) fn failed(&self) -> impl Future<Output = ()> + Send {
         self.socket.failed()
+    }
+
+    /// Waits until the client has closed its side.
+    pub(crate) fn closed(&self) -> impl Future<Output = ()> + Send {
+        self.socket.closed()
     }
 
     /// Lets bytes that were read be read again.

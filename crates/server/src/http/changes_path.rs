@@ -1,5 +1,5 @@
 //! Path of the changes feed: a request may have to wait before it can be answered. Then it goes along the whole path again,
-//! so that its key is judged anew, and holds no snapshot meanwhile.
+//! so that its key is judged anew, and holds no snapshot meanwhile. So does one whose texts have to be rendered.
 
 use jiff::Timestamp;
 use vitrine_model::changes::{ChangesQuery, Position};
@@ -8,19 +8,23 @@ use vitrine_model::query::Limit;
 use vitrine_wire::error::ErrorType;
 
 use super::App;
+use super::access::quota::KeyQuota;
 use super::access_log::RequestLogContext;
+use super::body::budget::Account;
 use super::endpoints::changes;
+use super::endpoints::html::{Rendered, Unrendered};
 use super::error::{ApiError, RETRY_SOON};
 use super::pipeline::{Admitted, Outcome};
 use super::request::changes_token::{TermsDigest, Token};
 use super::request::parameters;
 use super::response::resource::SendContext;
+use super::verdicts::Interest;
 use super::versions::Version;
 use super::visible::Visible;
 use super::waits::{self, Wait};
 use crate::live::{Feed, VisibleFeed};
 
-/// Event that a request of the changes feed waits for.
+/// Event that a request waits for.
 pub(super) enum Deferred {
     /// A visible change.
     Wait(Wait),
@@ -32,21 +36,34 @@ pub(super) enum Deferred {
         /// Date of the API version.
         version: &'static str,
     },
+    /// The HTML of texts.
+    Render {
+        texts: Vec<Unrendered>,
+        /// Account of the key, whose turn it has to be.
+        account: Account,
+    },
 }
 
-/// Results of the waits of a request of the changes feed.
-#[derive(Debug, Clone, Copy, Default)]
+/// Results of the waits of a request.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Waited {
     /// Position since which nothing visible changed, after a wait.
     pub(super) moved: Option<Position>,
     /// After a look: true if the store was read since the request came, and is current.
     pub(super) looked: Option<bool>,
+    /// Texts that were rendered.
+    pub(super) rendered: Rendered,
 }
 
 impl<'r> Admitted<'_, 'r> {
-    /// Waits for what the changes feed needs before it can answer. The key is judged again afterwards.
+    /// Waits for what is needed before the request can be answered. The key is judged again afterwards.
     pub(super) async fn wait(&self, deferred: Deferred, waited: &mut Waited) {
-        let App { live, waits, .. } = self.app;
+        let App {
+            live,
+            waits,
+            endpoints,
+            ..
+        } = self.app;
         // Boxed, so that requests that don't wait need no room for it.
         match deferred {
             Deferred::Wait(wait) => waited.moved = Some(Box::pin(waits.wait(live, wait)).await),
@@ -67,6 +84,10 @@ impl<'r> Admitted<'_, 'r> {
                 };
                 waited.looked = Some(Box::pin(waits::look(live, is_known)).await);
             }
+            Deferred::Render { texts, account } => {
+                let rendered = Box::pin(endpoints.html.render(texts, &account)).await;
+                waited.rendered.add(rendered);
+            }
         }
     }
 
@@ -80,11 +101,11 @@ impl<'r> Admitted<'_, 'r> {
     ///
     /// # Errors
     ///
-    /// If a parameter is refused, or the token can't be continued.
+    /// If a parameter is refused, the token can't be continued, or the quota is used up.
     pub(super) fn changes(
         &self,
         version: &Version,
-        key: &KnownKey,
+        (key, quota): (&KnownKey, &KeyQuota<'_>),
         context: SendContext<'_>,
         waited: &Waited,
         log: &mut RequestLogContext<'r>,
@@ -95,13 +116,16 @@ impl<'r> Admitted<'_, 'r> {
         log.revision = Some(feed.position.number);
         let now = Timestamp::now();
         let assortment = key.visible.assortment()?;
+        if request.since.is_none() {
+            let visible = Visible::new(assortment, &feed.snapshot, version.discounts);
+            let categories = || visible.categories(&feed.snapshot);
+            parameters::check_categories(&request.query.filter, categories)?;
+        }
         let seen = VisibleFeed::new(&feed, assortment, now);
         let terms = self.terms(version.date, &feed, &seen);
-        let found = match (
-            changes::find(seen, &request, terms, waited.moved, now),
-            &request.since,
-        ) {
-            (Ok(found), _) => found,
+        let start = changes::start(seen, &request, terms, waited.moved);
+        let start = match (start, &request.since) {
+            (Ok(start), _) => start,
             (Err(_), Some(token)) if waited.looked.is_none() => {
                 return Ok(Outcome::Deferred(Deferred::Look {
                     token: token.clone(),
@@ -115,8 +139,19 @@ impl<'r> Admitted<'_, 'r> {
                 return Err(reason.error(&request, is_current, now));
             }
         };
+        // Before any search, which costs more than the answer.
+        quota.check(&self.app.metrics.limits)?;
+        let start = start.skipping(|since| {
+            self.app.waits.verdicts.unchanged_until(Interest {
+                since,
+                until: seen.position(),
+                filter: request.filter_digest,
+            })
+        });
+        let found = changes::find(seen, &request, terms, start, now);
+        let found = found.map_err(|reason| reason.error(&request, false, now))?;
         let mut pause = None;
-        let is_empty = found.is_empty();
+        let is_free = found.is_free();
         let waits = !request.wait.is_zero() && waited.moved.is_none();
         if waits && found.is_at_rest(&seen.position()) {
             match self.app.waits.place(&key.usage) {
@@ -125,6 +160,7 @@ impl<'r> Admitted<'_, 'r> {
                         since: seen.position(),
                         key: key.record.prefix.as_str().into(),
                         until: tokio::time::Instant::now() + request.wait,
+                        filter: request.filter_digest,
                         // One change ends the wait.
                         query: ChangesQuery {
                             after: None,
@@ -139,7 +175,7 @@ impl<'r> Admitted<'_, 'r> {
         }
         let visible = Visible::new(assortment, &feed.snapshot, version.discounts);
         let resource = changes::resource(&feed, &request, found, &visible);
-        match is_empty {
+        match is_free {
             true => Ok(Outcome::NoChanges(resource.reserved(context)?, pause)),
             false => {
                 let resource = resource.not_shed(&self.request.headers, context)?;

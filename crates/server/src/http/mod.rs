@@ -17,7 +17,7 @@
 //! - [`versions`]: the served API versions, each with its differences; `discounts`: the form of discounts that a response shows;
 //!   `visible`: what a key is shown
 //! - `service`, `pipeline`, `observe`: path of a request; `state`: state that all requests share
-//! - `changes_path`, [`waits`]: path of the changes feed, and its waiting requests
+//! - `changes_path`, [`waits`]: path of the changes feed, and its waiting requests, which share `verdicts`
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
 //! - [`request`]: headers and queries; `request/parameters` has a row for each query parameter
 //! - [`access`]: authentication, quotas, client addresses, CORS, simulated errors
@@ -30,6 +30,7 @@ pub mod access;
 pub mod access_log;
 pub mod body;
 mod changes_path;
+mod closed_waits;
 pub(crate) mod discounts;
 pub mod endpoints;
 pub mod error;
@@ -44,6 +45,7 @@ pub mod response;
 pub mod routes;
 pub(crate) mod service;
 mod state;
+mod verdicts;
 pub mod versions;
 mod visible;
 pub mod waits;

@@ -4,9 +4,9 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use http::HeaderValue;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
 
 use super::body::budget::Account;
 use super::changes_path::Waited;
@@ -19,6 +19,18 @@ pub(crate) enum KeepAlive {
     Yes,
     No,
 }
+
+/// Possibility to park a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CanPark {
+    Never,
+    /// Not before the response before it is sent.
+    Later,
+    Now,
+}
+
+/// Interval at which it is checked whether a request can be parked.
+const PARK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Connection of a request.
 pub(crate) trait Connection: fmt::Debug + Sync {
@@ -33,9 +45,22 @@ pub(crate) trait Connection: fmt::Debug + Sync {
         KeepAlive::Yes
     }
 
-    /// Returns true if a request can be parked now.
-    fn can_park(&self) -> bool {
-        false
+    /// Returns whether a request can be parked.
+    fn parking(&self) -> CanPark {
+        CanPark::Never
+    }
+}
+
+/// Waits until a request can be parked, and returns true; false if it can't until then.
+pub(super) async fn can_park(connection: &dyn Connection, until: tokio::time::Instant) -> bool {
+    loop {
+        match connection.parking() {
+            CanPark::Now => return true,
+            CanPark::Never => return false,
+            CanPark::Later if tokio::time::Instant::now() >= until => return false,
+            // Its client must read the response before first.
+            CanPark::Later => tokio::time::sleep(PARK_PAUSE).await,
+        }
     }
 }
 
@@ -100,19 +125,21 @@ impl Parked {
     }
 }
 
-/// Returns true if a request has no body: its head is read again alone.
-pub(super) fn is_head_only(headers: &HeaderMap) -> bool {
-    !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING)
-}
-
-/// Returns the bytes of a head without a body.
+/// Returns the bytes of a head, without a body: that was read and dropped.
 fn head(request: &Parts) -> Vec<u8> {
     let (method, uri, version) = (&request.method, &request.uri, request.version);
     let mut head = format!("{method} {uri} {version:?}\r\n").into_bytes();
     for (name, value) in &request.headers {
+        if [CONTENT_LENGTH, TRANSFER_ENCODING].contains(name) {
+            continue;
+        }
         for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
             head.extend_from_slice(part);
         }
+    }
+    if request.headers.contains_key(TRANSFER_ENCODING) {
+        // The connection closes after a chunked body.
+        head.extend_from_slice(b"connection: close\r\n");
     }
     head.extend_from_slice(b"\r\n");
     head.shrink_to_fit();

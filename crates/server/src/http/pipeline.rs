@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::RETRY_AFTER;
+use http::header::{IF_NONE_MATCH, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method};
 use jiff::Timestamp;
@@ -19,9 +19,9 @@ use super::access::quota::KeyQuota;
 use super::access::simulation;
 use super::access_log::RequestLogContext;
 use super::changes_path::{Deferred, Waited};
-use super::endpoints::texts;
+use super::endpoints::{Found, texts};
 use super::error::ApiError;
-use super::parking::{Connection, ParkedWait, is_head_only};
+use super::parking::{Connection, ParkedWait, can_park};
 use super::request::version::X_API_VERSION;
 use super::request::{HasFragment, host, parameters, version};
 use super::response::resource::{Resource, SendContext};
@@ -29,6 +29,7 @@ use super::response::{Response, seconds_up};
 use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
 use super::visible::Visible;
+use crate::boot_time::BootTime;
 use crate::metrics::Caller;
 use crate::metrics::limits::Decision;
 use crate::panic_point::PanicPoint;
@@ -63,9 +64,9 @@ pub(super) struct Admitted<'a, 'r> {
 pub(super) enum Outcome<'s> {
     /// The client has the current body already, which costs no quota.
     NotModified(Response),
-    /// No changes, which costs no quota either; and the pause before the next request, if there should be one.
+    /// No changes, and nothing left to look at, which costs no quota either; and the pause before the next request, if there should be one.
     NoChanges(Resource<'s>, Option<Duration>),
-    /// The changes feed has to wait before it can answer.
+    /// The request has to wait before it can be answered.
     Deferred(Deferred),
     /// A resource, or the error that there is none: both cost quota.
     NeedsQuota(Result<Resource<'s>, ApiError>),
@@ -155,14 +156,15 @@ impl<'r> Admitted<'_, 'r> {
         operation: KeyedOperation,
         log: &mut RequestLogContext<'r>,
     ) -> Result<Attempt, ApiError> {
-        let mut waited = self.client.waited;
+        let mut waited = self.client.waited.clone();
         loop {
+            self.wait_for_keys().await;
             let deferred = 'deferred: {
                 let snapshot = self.snapshot()?;
                 log.revision = Some(snapshot.revision().number);
                 let keys = self.app.live.keys();
                 let now = Instant::now();
-                let (key, prefix) = self.authenticate(&keys, now)?;
+                let (key, prefix) = self.authenticate(&keys)?;
                 log.key = Some(prefix);
                 // Before the answer, which may take a while.
                 self.client.connection.note(Caller::WithKey);
@@ -170,7 +172,8 @@ impl<'r> Admitted<'_, 'r> {
                 let context = self.send_context(Some(key));
 
                 let mut pause = None;
-                let resolved = self.resolve(operation, &snapshot, key, context, &waited, log);
+                let caller = (key, &quota);
+                let resolved = self.resolve(operation, &snapshot, caller, context, &waited, log);
                 let found = match resolved {
                     Ok(Outcome::NotModified(response)) => Err(response),
                     Ok(Outcome::NoChanges(resource, until_next)) => {
@@ -182,12 +185,13 @@ impl<'r> Admitted<'_, 'r> {
                         let charged = quota.charge(shared.as_deref(), limits).await;
                         charged.and(found).map_err(Response::from)
                     }
-                    Ok(Outcome::Deferred(deferred)) => match quota.check() {
-                        Err(refused) if matches!(deferred, Deferred::Wait(_)) => {
-                            Err(refused.into())
+                    Ok(Outcome::Deferred(deferred)) => {
+                        let is_first = self.needs_quota_first(&deferred);
+                        match is_first.then(|| quota.check(&self.app.metrics.limits)) {
+                            Some(Err(refused)) => Err(refused.into()),
+                            _ => break 'deferred deferred,
                         }
-                        _ => break 'deferred deferred,
-                    },
+                    }
                     Err(error) => Err(error.into()),
                 };
                 let mut response = match found {
@@ -200,27 +204,39 @@ impl<'r> Admitted<'_, 'r> {
             };
             let connection = self.client.connection;
             let deferred = match deferred {
-                Deferred::Wait(wait)
-                    if connection.can_park() && is_head_only(&self.request.headers) =>
-                {
+                Deferred::Wait(wait) if Box::pin(can_park(connection, wait.until)).await => {
                     return Ok(Attempt::Parked(Box::new(ParkedWait { wait, waited })));
                 }
                 deferred => deferred,
             };
             let began = Instant::now();
+            let is_rendering = matches!(deferred, Deferred::Render { .. });
             // Nothing else is held meanwhile.
             self.wait(deferred, &mut waited).await;
-            log.waited += began.elapsed();
+            if !is_rendering {
+                log.waited += began.elapsed();
+            }
+        }
+    }
+
+    /// Returns true if a request with an exhausted quota is refused before its wait. A 304, which costs none, may need HTML.
+    fn needs_quota_first(&self, deferred: &Deferred) -> bool {
+        matches!(deferred, Deferred::Render { .. })
+            && !self.request.headers.contains_key(IF_NONE_MATCH)
+    }
+
+    /// Waits for the keys if this process was stopped, since others may have been revoked meanwhile.
+    async fn wait_for_keys(&self) {
+        let contact = &self.app.live.contact;
+        if contact.is_overdue(BootTime::now()) {
+            // Boxed, so that other requests need no room for it.
+            Box::pin(contact.asked()).await;
         }
     }
 
     /// Authenticates the request; returns the key with its prefix as the request wrote it.
-    fn authenticate<'k>(
-        &self,
-        keys: &'k KeyTable,
-        now: Instant,
-    ) -> Result<(&'k KnownKey, &'r str), ApiError> {
-        if !self.app.live.contact.is_fresh(now) {
+    fn authenticate<'k>(&self, keys: &'k KeyTable) -> Result<(&'k KnownKey, &'r str), ApiError> {
+        if !self.app.live.contact.is_fresh(BootTime::now()) {
             return Err(ApiError::keys_too_old());
         }
         authentication::authenticate(&self.request.headers, keys, Timestamp::now())
@@ -258,7 +274,7 @@ impl<'r> Admitted<'_, 'r> {
         &'s self,
         operation: KeyedOperation,
         snapshot: &'s Arc<Snapshot>,
-        key: &KnownKey,
+        (key, quota): (&KnownKey, &KeyQuota<'_>),
         context: SendContext<'_>,
         waited: &Waited,
         log: &mut RequestLogContext<'r>,
@@ -272,15 +288,30 @@ impl<'r> Admitted<'_, 'r> {
         let found = match log.simulated {
             Some(kind) => Err(simulation::error(kind)),
             None if operation == KeyedOperation::ListChanges => {
-                return self.changes(&version, key, context, waited, log);
+                return self.changes(&version, (key, quota), context, waited, log);
             }
             None => {
                 let query = self.request.uri.query();
                 let captured = &self.target.captured;
                 let assortment = key.visible.assortment()?;
                 let visible = Visible::new(assortment, snapshot, version.discounts);
-                endpoints.keyed(&version, operation, snapshot, visible, captured, query)
+                match operation {
+                    KeyedOperation::GetProduct => {
+                        endpoints.product(snapshot, &visible, captured, query, &waited.rendered)
+                    }
+                    _ => endpoints
+                        .keyed(&version, operation, snapshot, visible, query)
+                        .map(Found::Resource),
+                }
             }
+        };
+        let found = match found {
+            Ok(Found::Unrendered(texts)) => {
+                let account = context.payer.key().clone();
+                return Ok(Outcome::Deferred(Deferred::Render { texts, account }));
+            }
+            Ok(Found::Resource(resource)) => Ok(resource),
+            Err(error) => Err(error),
         };
         match found {
             Ok(resource) if resource.matches_if_none_match(headers) => {

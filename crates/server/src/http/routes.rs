@@ -216,6 +216,9 @@ pub fn nearest(path: &str) -> Option<&'static str> {
     if segments.first() == Some(&"docs") {
         return None;
     }
+    if segments.iter().any(|segment| is_description(segment)) {
+        return Some("/openapi.json");
+    }
     let is_site =
         |route: &Route| matches!(route.operation, Operation::Docs | Operation::SearchDocs);
     let similar = ROUTES.iter().filter(|route| !is_site(route)).map(|route| {
@@ -236,6 +239,15 @@ pub fn nearest(path: &str) -> Option<&'static str> {
         .filter(|(similarity, _)| *similarity > MIN_SIMILARITY)
         .reduce(|best, next| if next.0 > best.0 { next } else { best })
         .map(|(_, template)| template)
+}
+
+/// Returns true if other services have their OpenAPI document, or a page made of it, at such a segment.
+fn is_description(segment: &str) -> bool {
+    let name = segment.split('.').next().unwrap_or_default();
+    matches!(
+        name,
+        "swagger" | "swagger-ui" | "openapi" | "api-docs" | "apidocs" | "redoc"
+    )
 }
 
 /// Returns the segments of a path without the version and empty ones.

@@ -69,8 +69,9 @@ impl Received<'_> {
             waited,
         } = resumed;
         (self.started, self.id, log.waited) = (started, id, wait_time);
+        let is_sound = waited.is_some();
         self.client.waited = waited.unwrap_or_default();
-        waited.is_some()
+        is_sound
     }
 }
 
@@ -126,13 +127,26 @@ impl Service {
         }
     }
 
-    /// Waits apart from the connection. Returns the head of the request, to be read again, and what it goes on with.
-    pub(crate) async fn wait(&self, parked: Box<Parked>) -> (Vec<u8>, Box<Resumed>) {
+    /// Waits apart from the connection. Returns the head of the request, to be read again, and what it goes on with. Once the
+    /// client has closed its side (`closed`), the wait may end for another one, or with its connection (`evicted`).
+    pub(crate) async fn wait(
+        &self,
+        parked: Box<Parked>,
+        closed: impl Future<Output = ()>,
+        evicted: impl Future<Output = ()>,
+    ) -> (Vec<u8>, Box<Resumed>) {
         let began = Instant::now();
         let (wait, head, mut resumed) = parked.into_parts();
-        let mut wait = pin!(self.app.waits.wait(&self.app.live, wait));
-        let moved = poll_fn(|context| poll_caught(&mut resumed.id, wait.as_mut(), context)).await;
-        resumed.waited = resumed.waited.filter(|_| moved.is_some());
+        let App { waits, live, .. } = &*self.app;
+        let (since, usage) = (wait.since, Arc::clone(&wait.place.usage));
+        let ended_early = waits.closed.ended_early(&usage, closed, evicted);
+        let mut wait = pin!(waits.wait(live, wait));
+        let moved = tokio::select! {
+            biased;
+            moved = poll_fn(|context| poll_caught(&mut resumed.id, wait.as_mut(), context)) => moved,
+            () = ended_early => Some(since),
+        };
+        resumed.waited = resumed.waited.take().filter(|_| moved.is_some());
         if let Some(waited) = &mut resumed.waited {
             waited.moved = moved;
         }
@@ -323,9 +337,16 @@ impl Service {
         if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
             return Err(too_large());
         }
-        let collected = Limited::new(body, MAX_BODY_BYTES).collect();
-        match tokio::time::timeout(self.body_timeout, collected).await {
-            Ok(Ok(_)) => Ok(()),
+        let mut body = pin!(Limited::new(body, MAX_BODY_BYTES));
+        let dropped = async {
+            // Nothing of it is kept until all has arrived.
+            while let Some(frame) = body.frame().await {
+                frame?;
+            }
+            Ok::<_, BoxError>(())
+        };
+        match tokio::time::timeout(self.body_timeout, dropped).await {
+            Ok(Ok(())) => Ok(()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
             Ok(Err(_)) => Err(ApiError::unreadable_body()),
             Err(_) => Err(ApiError::plain(ErrorType::Timeout)),

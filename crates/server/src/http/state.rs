@@ -77,9 +77,10 @@ impl App {
 
     /// Requests refused because of overload, by what there was too much of.
     #[must_use]
-    pub fn requests_shed(&self) -> [(&'static str, u64); 2] {
+    pub fn requests_shed(&self) -> [(&'static str, u64); 3] {
         [
             ("compression", self.bodies.shed.get()),
+            ("html", self.endpoints.html.shed.get()),
             ("memory", self.budget.refused.get()),
         ]
     }

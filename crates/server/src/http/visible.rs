@@ -46,6 +46,17 @@ impl Visible {
         self.view.as_deref()
     }
 
+    /// Returns the categories of its products.
+    pub(crate) fn categories<'s>(
+        &'s self,
+        snapshot: &'s Snapshot,
+    ) -> Box<dyn Iterator<Item = &'s str> + 's> {
+        match self.view() {
+            None => Box::new(snapshot.categories()),
+            Some(view) => Box::new(view.categories(snapshot)),
+        }
+    }
+
     /// Returns the page of a query.
     pub(crate) fn page<'s>(&self, snapshot: &'s Snapshot, list: &ListQuery) -> Page<'s> {
         snapshot.page_in(list, self.view())

@@ -5,11 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use vitrine_model::changes::{ChangesQuery, Position};
 use vitrine_model::key::{KeyTable, KeyUsage};
 
+use super::body::fair_queue::FairQueue;
+use super::closed_waits::ClosedWaits;
+use super::request::changes_token::FilterDigest;
+use super::verdicts::{Interest, Outcome, Verdicts};
 use crate::live::{Feed, Live, VisibleFeed};
 use crate::metrics::Counter;
 
@@ -24,10 +28,14 @@ const KEY_PART: usize = 4;
 pub struct Waits {
     max: usize,
     waiting: Arc<AtomicUsize>,
-    /// Held by the wait that ends. The others take their turn behind all requests that have arrived meanwhile, so that a
-    /// change that ends thousands of waits doesn't delay these.
-    turn: Mutex<()>,
+    /// Turns in which waits are judged, one at a time and round-robin over keys. A wait takes its turn behind all requests that
+    /// have arrived meanwhile, so that a change that ends thousands of waits doesn't delay these.
+    turns: Arc<FairQueue>,
+    /// Results that waits share.
+    pub(super) verdicts: Verdicts,
     draining: watch::Sender<bool>,
+    /// Waits whose clients have closed their side.
+    pub(super) closed: ClosedWaits,
     /// Number of requests that were answered at once because too many waited.
     pub refused: Counter,
 }
@@ -42,7 +50,7 @@ impl Default for Waits {
 #[derive(Debug)]
 pub(crate) struct Place {
     all: Arc<AtomicUsize>,
-    usage: Arc<KeyUsage>,
+    pub(super) usage: Arc<KeyUsage>,
 }
 
 impl Drop for Place {
@@ -56,6 +64,8 @@ impl Drop for Place {
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) query: ChangesQuery,
+    /// Digest of the filters.
+    pub(crate) filter: FilterDigest,
     pub(crate) since: Position,
     /// Prefix of the key.
     pub(crate) key: Box<str>,
@@ -70,8 +80,10 @@ impl Waits {
         Self {
             max,
             waiting: Arc::default(),
-            turn: Mutex::default(),
+            turns: FairQueue::unbounded(),
+            verdicts: Verdicts::default(),
             draining: watch::Sender::new(false),
+            closed: ClosedWaits::default(),
             refused: Counter::default(),
         }
     }
@@ -87,7 +99,8 @@ impl Waits {
         self.draining.send_replace(true);
     }
 
-    /// Returns a place for a wait of a key; `None` if too many wait, or if the server shuts down.
+    /// Returns a place for a wait of a key; `None` if too many wait, or if the server shuts down. At a limit, a wait whose client
+    /// has closed its side ends for it.
     pub(crate) fn place(&self, usage: &Arc<KeyUsage>) -> Option<Place> {
         // Taken before it is judged, so that it is given back in one way.
         let all = self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +110,12 @@ impl Waits {
             usage: Arc::clone(usage),
         };
         let key_max = self.max.div_ceil(KEY_PART);
-        let has_room = all < self.max && of_key < key_max && !*self.draining.borrow();
+        let has_room = !*self.draining.borrow()
+            && match (of_key < key_max, all < self.max) {
+                (true, true) => true,
+                (true, false) => self.closed.end_one(None),
+                (false, _) => self.closed.end_one(Some(usage)),
+            };
         if !has_room {
             self.refused.increment();
         }
@@ -122,25 +140,31 @@ impl Waits {
             feeds.mark_changed();
         }
         async move {
-            loop {
+            'waiting: loop {
                 tokio::select! {
                     biased;
                     _ = draining.wait_for(|draining| *draining) => break,
                     changed = feeds.changed() => if changed.is_err() { break },
                     () = tokio::time::sleep_until(wait.until) => {}
                 }
-                let _turn = tokio::select! {
-                    biased;
-                    _ = draining.wait_for(|draining| *draining) => break,
-                    turn = self.turn.lock() => turn,
-                    () = tokio::time::sleep_until(wait.until) => break,
-                };
-                // Requests that have arrived are read, and answered, before this goes on.
-                tokio::task::yield_now().await;
-                let feed = feeds.borrow_and_update().clone();
-                match feed.and_then(|feed| position_at_rest(live, &feed, &wait)) {
-                    Some(position) => wait.since = position,
-                    None => break,
+                // A search that takes longer goes on in the next turn.
+                loop {
+                    let _turn = tokio::select! {
+                        biased;
+                        _ = draining.wait_for(|draining| *draining) => break 'waiting,
+                        turn = self.turns.take(&wait.place.usage.sending_bytes) => turn,
+                        () = tokio::time::sleep_until(wait.until) => break 'waiting,
+                    };
+                    // Requests that have arrived are read, and answered, before this goes on.
+                    tokio::task::yield_now().await;
+                    let feed = feeds.borrow_and_update().clone();
+                    let judged = feed.and_then(|feed| self.judge(live, &feed, &wait));
+                    match judged {
+                        Some((position, Outcome::AtRest)) => wait.since = position,
+                        Some((_, Outcome::Unfinished)) if Instant::now() < wait.until => continue,
+                        Some((_, Outcome::Unfinished | Outcome::Changed)) | None => break 'waiting,
+                    }
+                    break;
                 }
                 if Instant::now() >= wait.until {
                     break;
@@ -151,14 +175,22 @@ impl Waits {
             wait.since
         }
     }
-}
 
-/// Returns the position of what the key of a wait sees now, if nothing of it changed.
-fn position_at_rest(live: &Live, feed: &Feed, wait: &Wait) -> Option<Position> {
-    with_visible(live, feed, &wait.key, |seen| {
-        let is_at_rest = !seen.has_changes(&wait.query, &wait.since);
-        is_at_rest.then(|| seen.position())
-    })?
+    /// Returns the position of what the key of a wait sees now, and what is known of changes until then; `None` if the key sees
+    /// nothing.
+    fn judge(&self, live: &Live, feed: &Feed, wait: &Wait) -> Option<(Position, Outcome)> {
+        with_visible(live, feed, &wait.key, |seen| {
+            let interest = Interest {
+                since: wait.since,
+                until: seen.position(),
+                filter: wait.filter,
+            };
+            (
+                interest.until,
+                self.verdicts.judge(seen, interest, &wait.query),
+            )
+        })
+    }
 }
 
 /// Looks at the feed as a key sees it; `None` if that is unknown.
@@ -213,28 +245,62 @@ pub(crate) async fn look(live: &Live, is_known: impl Fn(&Feed, &KeyTable) -> boo
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
+    use std::sync::Mutex;
     use std::task::{Context, Poll, Waker};
+
+    use vitrine_model::query::Filter;
 
     use super::*;
 
-    #[tokio::test]
-    async fn wait_for_a_turn_ends_with_the_drain() {
-        let waits = Waits::new(4);
-        let live = Live::new(Duration::MAX, crate::live::JournalLimits::default());
-        let wait = Wait {
+    fn live() -> Live {
+        Live::new(Duration::MAX, crate::live::JournalLimits::default())
+    }
+
+    /// Returns a wait of a key, which ends with its first turn, since there is no catalog.
+    fn wait_of(waits: &Waits, usage: &Arc<KeyUsage>) -> Wait {
+        Wait {
             query: ChangesQuery::default(),
+            filter: FilterDigest::of(&Filter::default()),
             since: Position::default(),
             key: Box::default(),
             until: Instant::now() + Duration::from_secs(55),
-            place: waits.place(&Arc::default()).expect("a place"),
-        };
-        let _turn = waits.turn.lock().await;
-        let mut waiting = pin!(waits.wait(&live, wait));
+            place: waits.place(usage).expect("a place"),
+        }
+    }
+
+    #[tokio::test]
+    async fn wait_for_a_turn_ends_with_the_drain() {
+        let (waits, live) = (Waits::new(4), live());
+        let _turn = waits.turns.try_take().expect("a turn");
+        let mut waiting = pin!(waits.wait(&live, wait_of(&waits, &Arc::default())));
         let mut context = Context::from_waker(Waker::noop());
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         waits.end();
         let ended = waiting.as_mut().poll(&mut context);
         assert_eq!(ended, Poll::Ready(Position::default()));
         assert_eq!(waits.count(), 0);
+    }
+
+    #[tokio::test]
+    async fn keys_take_turns_to_end_their_waits() {
+        let (waits, live) = (Arc::new(Waits::new(40)), Arc::new(live()));
+        let turn = waits.turns.try_take().expect("a turn");
+        let usages = [(); 2].map(|()| Arc::<KeyUsage>::default());
+        let ended = Arc::new(Mutex::new(Vec::new()));
+        for key in [0, 0, 0, 0, 1] {
+            let wait = wait_of(&waits, &usages[key]);
+            let (waits, live, ended) = (Arc::clone(&waits), Arc::clone(&live), Arc::clone(&ended));
+            tokio::spawn(async move {
+                waits.wait(&live, wait).await;
+                ended.lock().unwrap().push(key);
+            });
+            // It queues for its turn.
+            tokio::task::yield_now().await;
+        }
+        drop(turn);
+        while waits.count() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(*ended.lock().unwrap(), [0, 1, 0, 0, 0]);
     }
 }

@@ -1,12 +1,18 @@
 //! The last contact with the store about keys.
 //!
 //! A revocation can't be seen while the store is unreachable. So keys are trusted only for some time after the last
-//! contact, by the monotonic clock while the server runs, and by the wall clock across a restart.
+//! contact, by the clock of the machine while the server runs, and by the wall clock across a restart.
+//!
+//! A process that was stopped for a while, or whose machine slept, doesn't know yet what happened meanwhile. Its requests wait
+//! until the store was asked.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use crate::boot_time::BootTime;
 
 /// Default time for which keys are trusted without the store.
 pub const DEFAULT_MAX_STALE_KEYS: Duration = Duration::from_secs(60 * 60);
@@ -17,27 +23,74 @@ const CLOCK_SLACK: Duration = Duration::from_secs(60);
 /// Mark of no contact yet.
 const NEVER: i64 = i64::MIN;
 
-/// Time of the last contact with the store about keys.
+/// Time after which the store is asked again at the latest, whether that failed or not. Later, the process was stopped.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+
+/// Maximum time that requests wait for the store after a stop.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// Time of the last contact with the store about keys. All times are in milliseconds since the machine started.
 #[derive(Debug)]
 pub struct Contact {
     max_stale: Duration,
-    started: Instant,
-    /// In milliseconds since `started`; negative if it is from an earlier run's file.
+    /// Negative if it is from an earlier run's file.
     last: AtomicI64,
+    /// Time at which the store has to be asked again.
+    ask_by: AtomicI64,
+    /// Time until which requests wait for the answer, if the store was asked too late.
+    wait_until: AtomicI64,
+    asked: Notify,
 }
 
 impl Contact {
     pub(super) fn new(max_stale: Duration) -> Self {
         Self {
             max_stale,
-            started: Instant::now(),
             last: AtomicI64::new(NEVER),
+            ask_by: AtomicI64::new(i64::MAX),
+            wait_until: AtomicI64::new(i64::MAX),
+            asked: Notify::new(),
         }
     }
 
     /// Records a contact. `asked` is the time of the query: a later revocation may be missing from its result.
-    pub(super) fn record(&self, asked: Instant) {
-        self.last.store(self.milliseconds(asked), Ordering::Relaxed);
+    pub(super) fn record(&self, asked: BootTime) {
+        self.last.store(asked.milliseconds(), Ordering::Relaxed);
+    }
+
+    /// Records that the store is being asked.
+    pub(super) fn begin_asking(&self, now: BootTime) {
+        // A store that hangs doesn't make requests wait; after a stop, for a moment.
+        let (deadline, value) = match self.is_overdue(now) {
+            true => (&self.wait_until, (now + MAX_WAIT).milliseconds()),
+            false => (&self.ask_by, i64::MAX),
+        };
+        deadline.store(value, Ordering::Relaxed);
+    }
+
+    /// Records that the store was asked, with or without an answer.
+    pub(super) fn end_asking(&self, now: BootTime) {
+        let ask_by = (now + MAX_PAUSE).milliseconds();
+        self.ask_by.store(ask_by, Ordering::Relaxed);
+        self.wait_until.store(i64::MAX, Ordering::Relaxed);
+        self.asked.notify_waiters();
+    }
+
+    /// Returns true if the store should have been asked before: the process was stopped.
+    #[must_use]
+    pub fn is_overdue(&self, now: BootTime) -> bool {
+        let now = now.milliseconds();
+        now > self.ask_by.load(Ordering::Relaxed) && now < self.wait_until.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the store was asked, if it is overdue, for a moment at most.
+    pub async fn asked(&self) {
+        let mut asked = std::pin::pin!(self.asked.notified());
+        asked.as_mut().enable();
+        if self.is_overdue(BootTime::now()) {
+            // Without an answer, the age of the keys decides.
+            let _ = tokio::time::timeout(MAX_WAIT, asked).await;
+        }
     }
 
     /// Resumes from the contact of an earlier run at `moment`.
@@ -51,22 +104,22 @@ impl Contact {
             return Err(ClockWentBack);
         }
         let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX).max(0);
-        let last = self.milliseconds(Instant::now()).saturating_sub(age);
+        let last = BootTime::now().milliseconds().saturating_sub(age);
         self.last.store(last.max(NEVER + 1), Ordering::Relaxed);
         Ok(())
     }
 
     /// Returns the age of the keys at `now`; `None` before the first contact.
     #[must_use]
-    pub fn age(&self, now: Instant) -> Option<Duration> {
+    pub fn age(&self, now: BootTime) -> Option<Duration> {
         let last = self.last.load(Ordering::Relaxed);
-        let age = self.milliseconds(now).saturating_sub(last);
+        let age = now.milliseconds().saturating_sub(last);
         (last != NEVER).then(|| Duration::from_millis(u64::try_from(age).unwrap_or(0)))
     }
 
     /// Returns true if the keys are recent enough to be trusted (docs/contract/errors.md#types).
     #[must_use]
-    pub fn is_fresh(&self, now: Instant) -> bool {
+    pub fn is_fresh(&self, now: BootTime) -> bool {
         self.age(now).is_some_and(|age| age <= self.max_stale)
     }
 
@@ -74,11 +127,6 @@ impl Contact {
     #[must_use]
     pub fn max_stale(&self) -> Duration {
         self.max_stale
-    }
-
-    fn milliseconds(&self, now: Instant) -> i64 {
-        let since = now.saturating_duration_since(self.started).as_millis();
-        i64::try_from(since).unwrap_or(i64::MAX)
     }
 }
 
@@ -94,7 +142,7 @@ mod tests {
     #[test]
     fn keys_are_trusted_until_their_maximum_age() {
         let contact = Contact::new(Duration::from_secs(10));
-        let start = Instant::now();
+        let start = BootTime::now();
         assert_eq!(contact.age(start), None);
         assert!(!contact.is_fresh(start), "before the first contact");
         contact.record(start);
@@ -113,16 +161,34 @@ mod tests {
         contact
             .resume("2026-11-21T11:30:00Z".parse().unwrap(), now)
             .unwrap();
-        let after = |minutes: u64| Instant::now() + Duration::from_secs(60 * minutes);
+        let after = |minutes: u64| BootTime::now() + Duration::from_secs(60 * minutes);
         assert!(contact.is_fresh(after(29)));
         assert!(!contact.is_fresh(after(31)));
         let soon = "2026-11-21T12:00:30Z".parse().unwrap();
         contact.resume(soon, now).unwrap();
-        assert!(contact.age(Instant::now()) < Some(Duration::from_secs(60)));
+        assert!(contact.age(BootTime::now()) < Some(Duration::from_secs(60)));
         let ahead = "2026-11-21T13:00:00Z".parse().unwrap();
         assert!(contact.resume(ahead, now).is_err());
         let ancient = "1970-01-01T00:00:00Z".parse().unwrap();
         contact.resume(ancient, now).unwrap();
         assert!(!contact.is_fresh(after(0)));
+    }
+
+    #[test]
+    fn requests_wait_for_the_store_after_a_stop_only() {
+        let contact = Contact::new(Duration::from_secs(3600));
+        let start = BootTime::now();
+        let after = |milliseconds| start + Duration::from_millis(milliseconds);
+        assert!(!contact.is_overdue(after(60_000)), "before the first read");
+        contact.begin_asking(start);
+        assert!(!contact.is_overdue(after(60_000)), "the store hangs");
+        contact.end_asking(start);
+        assert!(!contact.is_overdue(after(1_900)));
+        assert!(contact.is_overdue(after(15_000)), "nobody has asked");
+        contact.begin_asking(after(15_000));
+        assert!(contact.is_overdue(after(15_900)), "not answered yet");
+        assert!(!contact.is_overdue(after(16_100)), "the store hangs");
+        contact.end_asking(after(15_001));
+        assert!(!contact.is_overdue(after(15_002)));
     }
 }

@@ -43,6 +43,8 @@ pub struct Feed {
     pub damaged: ContentHash,
     /// Time for which a replaced state is remembered.
     pub keep: Duration,
+    /// Random id of the store, which clients don't know.
+    pub store_id: Box<str>,
 }
 
 impl Feed {

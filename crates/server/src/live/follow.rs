@@ -27,6 +27,7 @@ use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
+use crate::metrics::state_files::StateFile;
 use crate::panics::{Panicked, caught};
 
 /// Maximum pause between retries of a failing store.
@@ -77,14 +78,19 @@ pub(super) struct FollowContext {
 }
 
 impl FollowContext {
-    /// Starts a writer of a file in the state directory, if there is one.
+    /// Starts the writer of a file in the state directory, if there is one.
     pub(super) fn start_writer<K>(
         &self,
+        file: StateFile,
         start: impl FnOnce(StateDirectory) -> io::Result<K>,
     ) -> Result<Option<(StateDirectory, K)>, StoreError> {
         let Some(directory) = &self.state else {
             return Ok(None);
         };
+        let writes = self.live.metrics.state_files.of(file);
+        if let Some(written) = directory.written(file) {
+            writes.found(written);
+        }
         let writer = start(directory.clone());
         let writer = writer.map_err(|error| StoreError::Visitor(error.into()))?;
         Ok(Some((directory.clone(), writer)))

@@ -20,6 +20,7 @@ use super::replica;
 use super::snapshot_file::{self, Identity, ReadError};
 use super::state_file::StateFileWriter;
 use crate::error_chain::ErrorChain;
+use crate::metrics::state_files::StateFile;
 use crate::metrics::{Following, Rebuild};
 use crate::panic_point::PanicPoint;
 
@@ -62,11 +63,11 @@ impl CatalogPoll {
         addresses: &TextAddresses,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            file: followed.start_writer(|directory| {
+            file: followed.start_writer(StateFile::Snapshot, |directory| {
                 let write = move |(identity, snapshot): &(Identity, Arc<Snapshot>)| {
                     write_file(&directory, identity, snapshot)
                 };
-                StateFileWriter::start("snapshot file", write)
+                StateFileWriter::start(StateFile::Snapshot, &followed.live, write)
             })?,
             changes: ChangesFollower::new(&followed, followed.live.journal_limits())?,
             is_started: false,

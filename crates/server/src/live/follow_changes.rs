@@ -19,6 +19,7 @@ use super::state_directory::StateDirectory;
 use super::state_file::StateFileWriter;
 use crate::error_chain::ErrorChain;
 use crate::metrics::heartbeat::Heartbeat;
+use crate::metrics::state_files::StateFile;
 
 /// Minimum memory of a change, in bytes: bounds what is read from the store.
 const MIN_CHANGE_BYTES: usize = 40;
@@ -53,11 +54,11 @@ impl ChangesFollower {
     ///
     /// If no thread can be started.
     pub(super) fn new(followed: &FollowContext, limits: JournalLimits) -> Result<Self, StoreError> {
-        let file = followed.start_writer(|directory| {
+        let file = followed.start_writer(StateFile::Changes, |directory| {
             let write = move |(store_id, journal): &(String, Arc<Journal>)| {
                 journal_file::write(&directory, store_id, journal)
             };
-            StateFileWriter::start("file of changes", write)
+            StateFileWriter::start(StateFile::Changes, &followed.live, write)
         })?;
         Ok(Self {
             limits,
@@ -84,20 +85,20 @@ impl ChangesFollower {
             && (feed.journal.is_some() || self.unknown == Some(position))
         {
             if !Arc::ptr_eq(&feed.snapshot, &snapshot) {
-                self.publish(followed, snapshot, position, feed.journal.clone());
+                self.publish(followed, seen, snapshot, feed.journal.clone());
             }
             return None;
         }
         self.read_file(&seen.store_id);
         let known = self.journal.clone();
         if let Some(journal) = known.filter(|journal| journal.ends_at(&position)) {
-            self.publish(followed, snapshot, position, Some(journal));
+            self.publish(followed, seen, snapshot, Some(journal));
             return None;
         }
         // Tokens of a state that was lost are gone at servers that know: no client may get one any more.
         let is_former_left = |feed: Arc<Feed>| position.may_follow(&feed.position);
         if !followed.live.feed().is_some_and(is_former_left) {
-            self.publish(followed, snapshot, position, None);
+            self.publish(followed, seen, snapshot, None);
         }
         Some(position)
     }
@@ -126,16 +127,16 @@ impl ChangesFollower {
                 self.failed = None;
                 match journal {
                     Some(journal) if !journal.ends_at(&position) => {
-                        self.stay_behind(followed, &journal, snapshot, position);
+                        self.stay_behind(followed, seen, &journal, snapshot);
                     }
-                    journal => self.publish(followed, snapshot, position, journal),
+                    journal => self.publish(followed, seen, snapshot, journal),
                 }
             }
             Err(error) => {
                 let error = ErrorChain(&error);
                 tracing::warn!(%error, "can't read the history of changes; `since` gets 503");
                 self.failed = Some(Instant::now());
-                self.publish(followed, snapshot, position, None);
+                self.publish(followed, seen, snapshot, None);
             }
         }
     }
@@ -145,9 +146,9 @@ impl ChangesFollower {
     fn stay_behind(
         &mut self,
         followed: &FollowContext,
+        seen: &StoreState,
         journal: &Journal,
         snapshot: Arc<Snapshot>,
-        position: Position,
     ) {
         let behind_since = *self.behind_since.get_or_insert_with(Instant::now);
         let Some(feed) = followed.live.feed() else {
@@ -157,7 +158,7 @@ impl ChangesFollower {
             && journal.locate(&feed.position).is_some()
             && behind_since.elapsed() < MAX_BEHIND;
         if !is_kept && !Arc::ptr_eq(&feed.snapshot, &snapshot) {
-            self.publish(followed, snapshot, position, None);
+            self.publish(followed, seen, snapshot, None);
         }
     }
 
@@ -247,15 +248,16 @@ impl ChangesFollower {
     fn publish(
         &mut self,
         followed: &FollowContext,
+        seen: &StoreState,
         snapshot: Arc<Snapshot>,
-        position: Position,
         journal: Option<Arc<Journal>>,
     ) {
         self.behind_since = None;
         followed.live.set_feed(Feed {
+            store_id: seen.store_id.as_str().into(),
             damaged: damaged(&snapshot),
+            position: position(&snapshot, seen),
             snapshot,
-            position,
             journal,
             keep: self.limits.keep,
         });

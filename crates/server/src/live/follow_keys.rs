@@ -12,8 +12,10 @@ use super::StateDirectory;
 use super::follow::{FollowContext, PollTask};
 use super::follow_assortments::{former_versions, is_history_of, known_versions, updated};
 use super::keys_file::{self, KeysFileWriter};
+use crate::boot_time::BootTime;
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
+use crate::metrics::state_files::StateFile;
 use crate::panic_point::PanicPoint;
 
 /// Maximum number of versions of assortments that are read at a start.
@@ -36,7 +38,9 @@ impl KeyPoll {
     pub(super) fn new(followed: FollowContext) -> Result<Self, StoreError> {
         let live = Arc::clone(&followed.live);
         Ok(Self {
-            file: followed.start_writer(|directory| KeysFileWriter::start(directory, live))?,
+            file: followed.start_writer(StateFile::Keys, |directory| {
+                KeysFileWriter::start(directory, live)
+            })?,
             followed,
             seen: None,
             is_history_read: false,
@@ -104,7 +108,7 @@ impl KeyPoll {
     fn follow_keys(&mut self) -> Result<Instant, StoreError> {
         let FollowContext { store, live, .. } = &self.followed;
         // Before the query, which may take long.
-        let asked = Instant::now();
+        let (asked, asked_at) = (Instant::now(), BootTime::now());
         let state = store.state()?;
         self.followed.refuse_emptied(&state)?;
         let is_new = self.seen.as_ref() != Some(&key_state(&state));
@@ -121,11 +125,26 @@ impl KeyPoll {
             live.set_keys(keys.with_assortments(Arc::new(assortments)));
             self.seen = Some(key_state(&read.state));
         }
-        live.contact.record(asked);
+        live.contact.record(asked_at);
         if let (true, Some((_, writer))) = (is_new, &self.file) {
             writer.write();
         }
         Ok(asked)
+    }
+
+    fn follow(&mut self) -> Result<(), StoreError> {
+        let is_started = self.seen.is_some();
+        let asked = self.follow_keys()?;
+        // A start doesn't wait for the history.
+        if is_started {
+            self.read_history()?;
+            if let (true, Some(state)) = (self.is_history_read, self.seen.clone()) {
+                self.followed
+                    .live
+                    .record_keys_read(KeysRead { asked, state });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -148,18 +167,16 @@ pub(super) fn key_state(state: &StoreState) -> KeyState {
 
 impl PollTask for KeyPoll {
     fn poll(&mut self) -> Result<(), StoreError> {
-        let is_started = self.seen.is_some();
-        let asked = self.follow_keys()?;
-        // A start doesn't wait for the history.
-        if is_started {
-            self.read_history()?;
-            if let (true, Some(state)) = (self.is_history_read, self.seen.clone()) {
-                self.followed
-                    .live
-                    .record_keys_read(KeysRead { asked, state });
-            }
+        let live = Arc::clone(&self.followed.live);
+        let was_stopped = live.contact.is_overdue(BootTime::now());
+        live.contact.begin_asking(BootTime::now());
+        let mut followed = self.follow();
+        if was_stopped && followed.is_err() {
+            // The connection may have been closed meanwhile; requests wait for this.
+            followed = self.follow();
         }
-        Ok(())
+        live.contact.end_asking(BootTime::now());
+        followed
     }
 
     fn metrics(&self) -> &Following {

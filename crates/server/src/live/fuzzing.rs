@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
@@ -13,6 +13,7 @@ use super::JournalLimits;
 use super::Live;
 use super::snapshot_file::{Identity, read_any, write};
 use super::state_directory::StateDirectory;
+use crate::boot_time::BootTime;
 
 /// Way of loading a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,6 @@ pub fn live(snapshot: Snapshot, keys: KeyTable) -> Live {
     let live = Live::new(Duration::MAX, JournalLimits::default());
     live.set_snapshot(Some(Arc::new(snapshot)));
     live.set_keys(keys);
-    live.contact.record(Instant::now());
+    live.contact.record(BootTime::now());
     live
 }

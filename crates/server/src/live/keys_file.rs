@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,9 @@ use super::Live;
 use super::background::lower_priority;
 use super::follow_assortments::assortment;
 use super::state_directory::{PARTIAL_KEYS_PREFIX, StateDirectory};
-use crate::error_chain::ErrorChain;
+use super::state_file::record_write;
+use crate::boot_time::BootTime;
+use crate::metrics::state_files::StateFile;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 
@@ -257,8 +259,7 @@ impl KeysFileWriter {
 }
 
 fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
-    let mut failing = false;
-    let mut written: Option<Instant> = None;
+    let mut written = None;
     loop {
         let changed = match changes.recv_timeout(REFRESH_INTERVAL) {
             Ok(()) => true,
@@ -266,30 +267,22 @@ fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
             Err(RecvTimeoutError::Disconnected) => return,
         };
         // The age before the keys: keys set in between are younger.
-        let now = Instant::now();
+        let now = BootTime::now();
         let Some(age) = live.contact.age(now) else {
             continue;
         };
-        let contact = now.checked_sub(age);
+        let contact = now.milliseconds() - age.as_millis() as i64;
         // Without a new contact the file is up to date.
-        if !changed && written.is_some() && contact <= written {
+        if !changed && written.is_some_and(|written| contact <= written) {
             continue;
         }
         let written_now = caught(|| {
             PanicPoint::KeysFile.pass();
             write(directory, &live.keys(), Timestamp::now() - age)
         });
-        match written_now.unwrap_or_else(|panicked| Err(io::Error::other(panicked))) {
-            Ok(()) => {
-                written = contact;
-                failing = false;
-            }
-            Err(error) if !failing => {
-                let error = ErrorChain(&error);
-                tracing::warn!(%error, "the keys file can't be written");
-                failing = true;
-            }
-            Err(_) => {}
+        // A failed write is tried again at the next interval.
+        if record_write(live, StateFile::Keys, written_now) {
+            written = Some(contact);
         }
     }
 }

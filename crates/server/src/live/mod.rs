@@ -6,7 +6,7 @@
 //!   records the last use of keys, with `key_days`: their requests by day; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
 //! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `visible_feed`: as a key sees it;
-//!   `follow_changes`: its task; `replica`: proof that a replica is current
+//!   `follow_changes`: its task; `search_limit`: the work of one request; `replica`: proof that a replica is current
 //! - `state_directory`: files for the next start: the `snapshot_file`, the `journal_file` and the `keys_file`; `state_file`:
 //!   the threads that write the first two
 //!
@@ -31,6 +31,7 @@ mod key_days;
 mod key_use;
 mod keys_file;
 mod replica;
+mod search_limit;
 mod snapshot_file;
 mod state_directory;
 mod state_file;
@@ -52,6 +53,7 @@ pub use contact::{Contact, DEFAULT_MAX_STALE_KEYS};
 pub use feed::{Feed, JournalLimits, StoreRead, StoreReads};
 pub use follow::{Follower, Stores};
 pub use follow_keys::KeysRead;
+pub use search_limit::SearchLimit;
 pub use state_directory::{StateDirectory, StateDirectoryInUse, StateLock};
 pub use visible_feed::VisibleFeed;
 

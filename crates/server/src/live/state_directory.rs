@@ -1,15 +1,17 @@
-//! The directory of a server's files for its next start: the snapshot file and the keys file.
+//! The directory of a server's files for its next start: the snapshot file, the file of changes and the keys file.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::StoreAddress;
 
 use super::snapshot_file::is_of_store;
+use crate::metrics::state_files::StateFile;
 
 /// Prefix of the names of incomplete snapshot files.
 pub(super) const PARTIAL_SNAPSHOT_PREFIX: &str = ".catalog.snapshot.";
@@ -128,6 +130,17 @@ impl StateDirectory {
 
     pub(super) fn keys_file(&self) -> PathBuf {
         self.path.join("keys")
+    }
+
+    /// Returns the time at which a file was last written; `None` if there is none.
+    pub(super) fn written(&self, file: StateFile) -> Option<Timestamp> {
+        let path = match file {
+            StateFile::Snapshot => self.snapshot_file(),
+            StateFile::Changes => self.journal_file(),
+            StateFile::Keys => self.keys_file(),
+        };
+        let modified = std::fs::metadata(path).and_then(|found| found.modified());
+        modified.ok()?.try_into().ok()
     }
 
     /// Removes incomplete files of a server that ended while it wrote.

@@ -5,9 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::Live;
 use super::background::lower_priority;
 use crate::error_chain::ErrorChain;
-use crate::panics::caught;
+use crate::metrics::state_files::StateFile;
+use crate::panics::{Panicked, caught};
 
 /// Time without a swap after which the file is written.
 const DEBOUNCE: Duration = Duration::from_secs(1);
@@ -18,6 +20,10 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 /// Pause after a write, as a multiple of its duration: a large catalog that changes all the time isn't written all the
 /// time.
 const PAUSE_PER_WRITE: u32 = 50;
+
+/// Pause after a failed write, doubled with each further one up to the maximum: a full disk may have room again.
+const MIN_RETRY_PAUSE: Duration = Duration::from_secs(1);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
 /// Writer of a file, on a separate thread.
 #[derive(Debug)]
@@ -39,23 +45,26 @@ impl<T> Waiting<T> {
 
 impl<T: Send + 'static> StateFileWriter<T> {
     /// Starts the thread, which ends after this is dropped; the end of the server doesn't wait for it. The next start
-    /// removes an incomplete file. `name` is for messages, such as `snapshot file`.
+    /// removes an incomplete file.
     ///
     /// # Errors
     ///
     /// If no thread can be started.
     pub(super) fn start(
-        name: &'static str,
+        file: StateFile,
+        live: &Arc<Live>,
         mut write: impl FnMut(&T) -> io::Result<()> + Send + 'static,
     ) -> io::Result<Self> {
         let (wake, wakes) = channel();
         let waiting = Arc::new(Waiting(Mutex::new(None)));
-        let to_write = Arc::clone(&waiting);
+        let (to_write, live) = (Arc::clone(&waiting), Arc::clone(live));
         std::thread::Builder::new()
-            .name(name.replace(' ', "-"))
+            .name(file.title().replace(' ', "-"))
             .spawn(move || {
                 lower_priority();
-                run(name, &wakes, &to_write, &mut write);
+                run(&wakes, &to_write, |content| {
+                    record_write(&live, file, caught(|| write(content)))
+                });
             })?;
         Ok(Self { wake, waiting })
     }
@@ -68,13 +77,25 @@ impl<T: Send + 'static> StateFileWriter<T> {
     }
 }
 
-fn run<T>(
-    name: &str,
-    wakes: &Receiver<()>,
-    waiting: &Waiting<T>,
-    write: &mut impl FnMut(&T) -> io::Result<()>,
-) {
+/// Counts the outcome of a write, and logs the first failure of several. Returns true if the file was written.
+pub(super) fn record_write(
+    live: &Live,
+    file: StateFile,
+    written: Result<io::Result<()>, Panicked>,
+) -> bool {
+    let outcome = written.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
+    let is_first_failure = live.metrics.state_files.of(file).record(&outcome);
+    if let (true, Err(error)) = (is_first_failure, &outcome) {
+        let error = ErrorChain(error);
+        tracing::warn!(%error, "the {} can't be written; trying again", file.title());
+    }
+    outcome.is_ok()
+}
+
+/// Calls `write` with what waits, until it returns true.
+fn run<T>(wakes: &Receiver<()>, waiting: &Waiting<T>, mut write: impl FnMut(&T) -> bool) {
     let mut not_before = Instant::now();
+    let mut retry_pause = MIN_RETRY_PAUSE;
     let mut waits_since = None;
     loop {
         let is_waiting = waiting.get().is_some();
@@ -96,14 +117,17 @@ fn run<T>(
                     continue;
                 };
                 let started = Instant::now();
-                let written = caught(|| write(&content));
-                if let Err(error) =
-                    written.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
-                {
-                    let error = ErrorChain(&error);
-                    tracing::warn!(%error, "the {name} can't be written");
+                let is_written = write(&content);
+                let mut pause = started.elapsed() * PAUSE_PER_WRITE;
+                if is_written {
+                    retry_pause = MIN_RETRY_PAUSE;
+                } else {
+                    // Unless there is a newer one.
+                    waiting.get().get_or_insert(content);
+                    pause = pause.clamp(retry_pause, MAX_RETRY_PAUSE);
+                    retry_pause = (retry_pause * 2).min(MAX_RETRY_PAUSE);
                 }
-                not_before = Instant::now() + started.elapsed() * PAUSE_PER_WRITE;
+                not_before = Instant::now() + pause;
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use vitrine_model::assortment::{Assortment, KnownAssortment, View};
-use vitrine_model::changes::{ChangesPage, ChangesQuery, Position, StateId, first_page};
+use vitrine_model::assortment::{Assortment, KnownAssortment, VersionsSince};
+use vitrine_model::changes::{ChangesPage, ChangesQuery, Position, StateId, Work, first_page};
+use vitrine_model::code::ProductCode;
 use vitrine_model::key::KnownKey;
+use vitrine_model::query::Limit;
 
 use super::feed::Feed;
 
@@ -46,6 +48,12 @@ impl<'f> VisibleFeed<'f> {
         }
     }
 
+    /// Returns the random id of the store.
+    #[must_use]
+    pub fn store_id(&self) -> &'f str {
+        &self.feed.store_id
+    }
+
     /// Returns the name of the assortment.
     #[must_use]
     pub fn assortment(&self) -> Option<&'f str> {
@@ -60,57 +68,61 @@ impl<'f> VisibleFeed<'f> {
                 && self.feed.locate(position, self.now).is_some()
     }
 
-    /// Returns the changes since a position; `None` if it is unknown.
+    /// Returns the changes since a position, or everything visible, which begins a copy; `None` if the position is unknown.
     #[must_use]
-    pub fn changes(&self, since: &Position, query: &ChangesQuery) -> Option<ChangesPage<'f>> {
-        if *since == self.position() {
-            return Some(ChangesPage::default());
-        }
+    pub fn page(
+        &self,
+        since: Option<&Position>,
+        query: &ChangesQuery,
+        work: &mut Work<'_>,
+    ) -> Option<ChangesPage<'f>> {
         let Feed {
             snapshot, journal, ..
         } = self.feed;
+        let Some(since) = since else {
+            let view = self.assortment.map(|known| known.live().view(snapshot));
+            return Some(first_page(snapshot, query, view.as_deref(), work));
+        };
+        if *since == self.position() {
+            return Some(ChangesPage::default());
+        }
         let journal = journal.as_ref()?;
         let until = self.feed.locate(&self.feed.position, self.now)?;
         let since_point = self.feed.locate(since, self.now)?;
         let versions = self.versions_since(since.assortment)?;
-        let views: Vec<Arc<View>> = versions
-            .iter()
-            .map(|version| version.view(snapshot))
-            .collect();
-        let views: Vec<Option<&View>> = views.iter().map(|view| Some(&**view)).collect();
-        Some(journal.changes(snapshot, since_point, until, query, &views))
+        let rules = versions.map(|versions| versions.rules(snapshot));
+        let points = [since_point, until];
+        Some(journal.changes(snapshot, points, query, rules.as_ref(), work))
     }
 
-    /// Returns a page of everything visible: the beginning of a copy.
+    /// Returns the code of the first change, searched for as long as it takes; `None` if the position is unknown.
     #[must_use]
-    pub fn first_page(&self, query: &ChangesQuery) -> ChangesPage<'f> {
-        let view = self
-            .assortment
-            .map(|known| known.live().view(&self.feed.snapshot));
-        first_page(&self.feed.snapshot, query, view.as_deref())
-    }
-
-    /// Returns true if something visible changed since a position, or if that is unknown.
-    #[must_use]
-    pub fn has_changes(&self, query: &ChangesQuery, since: &Position) -> bool {
-        let page = self.changes(since, query);
-        page.is_none_or(|page| !page.changes.is_empty())
+    pub fn first_code(
+        &self,
+        since: Option<&Position>,
+        mut query: ChangesQuery,
+    ) -> Option<Option<ProductCode>> {
+        query.limit = Limit::ONE;
+        let page = self.page(since, &query, &mut Work::unlimited())?;
+        let first = page.changes.first();
+        Some(first.and_then(|change| change.code().parse().ok()))
     }
 
     /// Returns a version of the assortment, none for everything; `None` if it is unknown.
     #[must_use]
     pub fn version(&self, id: StateId) -> Option<Option<Arc<Assortment>>> {
         let versions = self.versions_since(id)?;
-        Some(versions.first().map(|version| Arc::clone(version)))
+        Some(versions.map(|versions| Arc::clone(versions.first())))
     }
 
-    /// Returns the versions of the assortment since one, the live one last; none for everything.
-    fn versions_since(&self, id: StateId) -> Option<Vec<&'f Arc<Assortment>>> {
+    /// Returns the versions of the assortment since one; none for everything. `None` if that one is unknown.
+    fn versions_since(&self, id: StateId) -> Option<Option<VersionsSince<'f>>> {
         match self.assortment {
-            None => (id == StateId::default()).then(Vec::new),
+            None => (id == StateId::default()).then_some(None),
             Some(known) => {
                 let kept_since = self.now.saturating_sub(self.feed.keep);
-                known.versions_since(id, kept_since.unwrap_or(Timestamp::MIN))
+                let versions = known.versions_since(id, kept_since.unwrap_or(Timestamp::MIN));
+                versions.map(Some)
             }
         }
     }

@@ -8,6 +8,7 @@
 //! - [`limits`]: decisions on quotas and invalid keys
 //! - [`mirror`]: metrics file of `vitrine mirror`
 //! - [`requests`]: counters of every request
+//! - [`state_files`]: writes of the state directory's files
 //! - [`text`]: Prometheus's text format
 //! - [`process`]: figures of the process, from the system
 //!
@@ -24,6 +25,7 @@ pub mod limits;
 pub mod mirror;
 pub mod process;
 pub mod requests;
+pub mod state_files;
 pub mod text;
 pub(crate) mod text_file;
 mod webhooks;
@@ -41,6 +43,7 @@ use vitrine_wire::error::ErrorType;
 use heartbeat::Heartbeat;
 use limits::LimitMetrics;
 use requests::Requests;
+use state_files::StateFiles;
 
 /// Counter since the start of the process.
 #[derive(Debug, Default)]
@@ -264,6 +267,8 @@ pub struct LiveMetrics {
     pub follow_keys: Following,
     /// Number of snapshot files not used because they were damaged.
     pub damaged_snapshot_files: Counter,
+    /// Writes of the state directory's files.
+    pub state_files: StateFiles,
     /// Size of the log beside an SQLite store, in bytes.
     pub store_log_bytes: Gauge,
 }

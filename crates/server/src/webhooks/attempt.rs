@@ -105,7 +105,7 @@ impl Work {
     fn give_up(&mut self, lease: Lease, progress: Progress) {
         if let Some(entry) = self.entries.get_mut(&lease.endpoint) {
             entry.phase = Phase::Leased;
-            self.hosts.done(&entry.host, None);
+            self.hosts.done(&entry.host, &lease.endpoint, None);
         }
         self.unsaved.push(release(lease, progress));
     }
@@ -116,7 +116,7 @@ impl Work {
             return;
         };
         entry.phase = Phase::Idle;
-        self.hosts.done(&entry.host, None);
+        self.hosts.done(&entry.host, id, None);
         match entry.is_deleted {
             true => drop(self.entries.remove(id)),
             false => self.set_timer(id, LOOK_AGAIN),
@@ -184,7 +184,7 @@ impl Work {
             }),
             None => {
                 let host = entry.host.clone();
-                self.hosts.done(&host, None);
+                self.hosts.done(&host, &lease.endpoint, None);
                 self.unsaved.push(release(lease, progress));
                 None
             }
@@ -277,7 +277,7 @@ impl Work {
         let is_taken = status.is_some_and(|status| (200..300).contains(&status));
         metrics.count(status);
         if let Some(entry) = self.entries.get_mut(&lease.endpoint) {
-            self.hosts.done(&entry.host, status);
+            self.hosts.done(&entry.host, &lease.endpoint, status);
         }
         let now = Timestamp::now();
         let is_test = kind == event::TEST;
@@ -352,7 +352,9 @@ impl Work {
                 continue;
             }
             let mut endpoint = entry.endpoint.clone();
-            endpoint.progress = update.progress;
+            if update.tested.is_none() {
+                endpoint.progress = update.progress;
+            }
             if let (Some(reason), EndpointStatus::Active) = (update.disable, endpoint.status) {
                 tracing::warn!(endpoint = id, reason, "a webhook endpoint is disabled");
                 (endpoint.status, endpoint.status_reason) =

@@ -82,6 +82,11 @@ impl Entry {
         pending.filter(|_| !self.is_lost)
     }
 
+    /// Returns true if its last attempt failed.
+    pub(super) fn is_failing(&self) -> bool {
+        self.endpoint.progress.failing_since.is_some()
+    }
+
     /// Returns true if a position that is newer than the catalog here is taken for one that was lost.
     pub(super) fn gives_up(&self) -> bool {
         let since = self.ahead_since;

@@ -9,8 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde::Serialize;
 use tokio::time::Instant;
-use vitrine_model::changes::{ChangesQuery, Position, StateId};
-use vitrine_model::code::ProductCode;
+use vitrine_model::changes::{ChangesQuery, Position, StateId, Work};
 use vitrine_model::key::KeyTable;
 use vitrine_model::query::Limit;
 use vitrine_model::version::ApiVersion;
@@ -194,7 +193,7 @@ impl EventSource {
             newest: end,
             base: Some(base),
             first: None,
-            after: None,
+            place: None,
         });
         let changes_url = changes_url(public_url, &endpoint.filters, token.as_ref());
         News::Event(Box::new(PendingEvent {
@@ -330,7 +329,7 @@ fn summary(seen: &VisibleFeed<'_>, since: &Position, request: &ChangesRequest) -
     let (mut changed, mut removed) = (0, 0);
     let mut codes = Some(Vec::new());
     loop {
-        let page = seen.changes(since, &query)?;
+        let page = seen.page(Some(since), &query, &mut Work::unlimited())?;
         for change in &page.changes {
             match change.product {
                 Some(_) => changed += 1,
@@ -341,18 +340,14 @@ fn summary(seen: &VisibleFeed<'_>, since: &Position, request: &ChangesRequest) -
                 codes.push(change.code().to_owned());
             }
         }
-        let last = page
-            .changes
-            .last()
-            .and_then(|change| change.code().parse::<ProductCode>().ok());
-        if !page.has_more || last.is_none() {
+        if page.more_after.is_none() {
             return Some(Summary {
                 changed,
                 removed,
                 codes,
             });
         }
-        query.after = last;
+        query.after = page.more_after;
     }
 }
 

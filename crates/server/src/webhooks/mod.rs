@@ -32,10 +32,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use anyhow::bail;
 use ipnet::IpNet;
+use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use vitrine_model::key::KeyRecord;
 use vitrine_store::Store;
+use vitrine_store::webhooks::Endpoint;
 
 use crate::http::request::parameters;
 use crate::live::{Live, lower_priority};
@@ -48,8 +52,12 @@ use work::Work;
 /// Pause after a panic, which is likely to repeat.
 const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(5);
 
-/// Maximum number of attempts in flight.
-const MAX_IN_FLIGHT: usize = 256;
+/// Maximum number of attempts in flight. Receivers that hang take one each, for 15 s.
+const MAX_IN_FLIGHT: usize = 512;
+
+/// Maximum number of attempts in flight at endpoints whose last attempt failed. The other places are kept for those that
+/// don't fail.
+const MAX_FAILING_IN_FLIGHT: usize = MAX_IN_FLIGHT / 4;
 
 /// Settings of a deliverer.
 pub struct DelivererSettings {
@@ -74,6 +82,20 @@ impl fmt::Debug for DelivererSettings {
             .field("is_paced", &self.is_paced)
             .finish_non_exhaustive()
     }
+}
+
+/// Refuses an endpoint that ended with its key.
+///
+/// # Errors
+///
+/// If its key isn't accepted any more, or the store can't be read.
+pub(crate) fn require_key(store: &dyn Store, endpoint: &Endpoint) -> anyhow::Result<()> {
+    let (key, now) = (&endpoint.key, Timestamp::now());
+    let is_active = |record: &KeyRecord| record.prefix == *key && record.is_active(now);
+    if !store.keys()?.iter().any(is_active) {
+        bail!("its key {key} was revoked or has expired, and the endpoint ended with it");
+    }
+    Ok(())
 }
 
 /// Parts that a deliverer works with.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use vitrine_model::assortment::Assortment;
-use vitrine_model::changes::{ChangesPage, ChangesQuery, Position, StateId};
+use vitrine_model::changes::{ChangesQuery, Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyTable;
 use vitrine_model::query::Filter;
@@ -204,10 +204,6 @@ fn next(
     Ok(News::None(walker.place.text()))
 }
 
-fn first_code(page: &ChangesPage<'_>) -> Option<ProductCode> {
-    page.changes.first()?.code().parse().ok()
-}
-
 /// A product before or after a change, if it was there, and the assortment then; none for everything.
 type Side<'s> = (Option<&'s StoredProduct>, &'s Option<Arc<Assortment>>);
 
@@ -239,8 +235,8 @@ impl Walker<'_> {
     /// Tells the next visible product as new: as it was when the walk began, since later revisions are told after it.
     fn walk(&mut self) -> Result<Option<PendingEvent>, StoreError> {
         let base = self.place.base;
-        let page = self.seen.first_page(&self.query(self.place.told.as_ref()));
-        let Some(code) = first_code(&page) else {
+        let first = (self.seen).first_code(None, self.query(self.place.told.as_ref()));
+        let Some(code) = first.flatten() else {
             self.place = Place::at(base);
             return Ok(None);
         };
@@ -310,15 +306,15 @@ impl Walker<'_> {
             assortment: id,
             ..end
         };
-        let page = self.seen.changes(&since, &self.query(told.as_ref()));
-        let (Some(page), Some(before), ..=MAX_PARTS) =
-            (page, self.seen.version(id), self.place.parts.len())
+        let first = (self.seen).first_code(Some(&since), self.query(told.as_ref()));
+        let (Some(first), Some(before), ..=MAX_PARTS) =
+            (first, self.seen.version(id), self.place.parts.len())
         else {
             self.place = Place::walk(end);
             return Ok(None);
         };
         let is_in_part = |code: &ProductCode| part.as_ref().is_none_or(|part| *code <= part.last);
-        let Some(code) = first_code(&page).filter(is_in_part) else {
+        let Some(code) = first.filter(is_in_part) else {
             self.place = match part {
                 Some(part) => self.place.with_rules(end.assortment, &part.last),
                 None => Place::at(end),

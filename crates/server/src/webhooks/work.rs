@@ -287,7 +287,8 @@ impl Work {
         match (is_due, &self.key, again) {
             (true, Some(_), _) => {
                 entry.phase = Phase::Queued;
-                self.hosts.push(&entry.host, id.to_owned());
+                self.hosts
+                    .push(&entry.host, id.to_owned(), entry.is_failing());
             }
             // Once there is the key file, all are looked at.
             (true, None, _) | (false, _, None) => {}
@@ -306,7 +307,7 @@ impl Work {
                 .is_some_and(|moved| *moved != endpoint.progress.position);
             if is_newer && entry.phase == Phase::Idle {
                 entry.phase = Phase::Queued;
-                self.hosts.push(&entry.host, id.clone());
+                self.hosts.push(&entry.host, id.clone(), entry.is_failing());
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::harness::{Reply, text};
 use crate::judge::{Exchange, View, is_like_never, never_loaded};
 use crate::lies::Lie;
 use crate::memory::Memory;
-use crate::operation::Operation;
+use crate::operation::{End, Operation};
 use crate::overrides::Override;
 use crate::target::{Target, everything, outline};
 use crate::timeline::SERVERS;
@@ -56,8 +56,12 @@ pub fn run(
     lie: Option<Lie>,
     tally: &Tally,
 ) -> Result<(), String> {
+    let limit = operations.iter().find_map(|operation| match operation {
+        Operation::LimitWork(products) => Some(*products),
+        _ => None,
+    });
     let mut case = Case {
-        world: World::new(patience, lie)?,
+        world: World::new(patience, lie, limit)?,
         view: View::new(),
         memory: Memory::default(),
         walks: Vec::new(),
@@ -95,6 +99,7 @@ impl Case<'_> {
             Operation::Revoke(number) => self.revoke(*number),
             Operation::Assign { key, assortment } => self.assign(*key, *assortment),
             Operation::SetRules(name, rules) => self.set_rules(name, rules),
+            Operation::SetRulesOften(name, all) => self.set_rules_often(name, all),
             Operation::RollBackRules(number) => self.roll_back_rules(*number),
             Operation::RemoveRules(name) => self.remove_rules(*name),
             Operation::Read {
@@ -136,25 +141,37 @@ impl Case<'_> {
                 self.copies.push(Copy::new(key, filter.clone(), *limit));
                 Ok(())
             }
+            Operation::KeepCopy(copy) => {
+                let kept = copy.checked_rem(self.copies.len());
+                self.copies
+                    .extend(kept.map(|copy| self.copies[copy].clone()));
+                Ok(())
+            }
+            // When the servers start.
+            Operation::LimitWork(_) => Ok(()),
             Operation::OfCopy { server, copy, what } => match copy.checked_rem(self.copies.len()) {
                 Some(copy) => self.perform_on_copy(*server, copy, what),
                 None => Ok(()),
             },
             Operation::Restart { server, end } => {
-                self.world.restart(*server, *end);
-                self.tally.restarts.add(1);
-                // It reads the store before it listens.
-                self.view.catalogs.settle(*server);
-                self.view.access.settle(*server);
-                self.feeds[*server] = Feed {
-                    oldest: self.view.catalogs.oldest(*server),
-                    is_known: false,
-                    lacks_former_rules: true,
-                };
+                self.restart(*server, *end);
                 Ok(())
             }
             Operation::Settle { server } => self.settle(*server),
         }
+    }
+
+    fn restart(&mut self, server: usize, end: End) {
+        self.world.restart(server, end);
+        self.tally.restarts.add(1);
+        // It reads the store before it listens.
+        self.view.catalogs.settle(server);
+        self.view.access.settle(server);
+        self.feeds[server] = Feed {
+            oldest: self.view.catalogs.oldest(server),
+            is_known: false,
+            lacks_former_rules: true,
+        };
     }
 
     pub(super) fn live(&self) -> Catalog {

@@ -16,7 +16,7 @@ use crate::target::filter_pairs;
 const WAIT_SECONDS: u8 = 1;
 
 /// A client's copy, and which states its token may be of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Copy {
     /// Number of its key; none for the one that is never revoked.
     pub key: Option<usize>,
@@ -24,14 +24,21 @@ pub struct Copy {
     limit: usize,
     products: BTreeMap<String, Value>,
     token: Option<String>,
-    /// Last code of a walk that goes on.
-    after: Option<String>,
-    /// States since which changes are told; none while the copy is begun.
-    base: Option<BTreeSet<At>>,
-    /// States that the first page of a walk may have shown, while it goes on.
-    first: Option<BTreeSet<At>>,
+    /// Walks that its token may be of.
+    walks: BTreeSet<Walk>,
     /// States that the last answer may have shown.
     newest: BTreeSet<At>,
+}
+
+/// A walk, and how far it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Walk {
+    /// State since which changes are told; none while the copy is begun.
+    base: Option<At>,
+    /// State that its first page showed, if it goes on.
+    first: Option<At>,
+    /// Last code that it named. It may be further: servers stop after some products, visible or not.
+    after: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -49,14 +56,6 @@ struct Change {
     product: Value,
 }
 
-/// States that an answer may be of: that of the base, of the walk's first page, and the one shown.
-#[derive(Debug, Clone, Copy)]
-struct Assumed {
-    base: Option<At>,
-    first: Option<At>,
-    shown: At,
-}
-
 impl Copy {
     pub fn new(key: Option<usize>, filter: Filter, limit: usize) -> Self {
         Self {
@@ -65,9 +64,7 @@ impl Copy {
             limit,
             products: BTreeMap::new(),
             token: None,
-            after: None,
-            base: None,
-            first: None,
+            walks: BTreeSet::from([Walk::default()]),
             newest: BTreeSet::new(),
         }
     }
@@ -138,8 +135,8 @@ impl Copy {
     }
 
     fn may_be(&self, shown: &BTreeSet<At>, is_so: impl Fn(&At, &At) -> bool) -> bool {
-        let tokens = [self.base.as_ref(), self.first.as_ref(), Some(&self.newest)];
-        let mut tokens = tokens.into_iter().flatten().flatten();
+        let of_walks = self.walks.iter().flat_map(|walk| [&walk.base, &walk.first]);
+        let mut tokens = of_walks.flatten().chain(&self.newest);
         tokens.any(|token| shown.iter().any(|now| is_so(token, now)))
     }
 
@@ -154,29 +151,20 @@ impl Copy {
         let answer: Answer = serde_json::from_slice(&reply.body)
             .map_err(|error| format!("{error}: {}", text(&reply.body)))?;
         let mut allowed = self.assumptions(possible);
-        allowed.retain(|assumed| self.allows(view, *assumed, &answer));
+        allowed.retain(|(walk, shown)| self.allows(view, walk, *shown, &answer));
         self.apply(&answer);
         let is_complete = answer.changes.is_empty() && !answer.has_more;
         if is_complete {
-            allowed.retain(|assumed| self.equals(view, assumed.shown));
+            allowed.retain(|(_, shown)| self.equals(view, *shown));
         }
-        let shown: BTreeSet<At> = allowed.iter().map(|assumed| assumed.shown).collect();
+        let shown: BTreeSet<At> = allowed.iter().map(|(_, shown)| *shown).collect();
         if shown.is_empty() {
             return Err(self.refusal(view, possible, reply));
         }
-        let first = match self.first {
-            Some(_) => allowed.iter().filter_map(|assumed| assumed.first).collect(),
-            None => shown.clone(),
-        };
-        match answer.has_more {
-            true => {
-                let base = allowed.iter().map(|assumed| assumed.base);
-                self.base = base.collect();
-                self.first = Some(first);
-                self.after = answer.changes.last().map(|change| change.code.clone());
-            }
-            false => (self.base, self.first, self.after) = (Some(first), None, None),
-        }
+        let next = allowed
+            .iter()
+            .flat_map(|(walk, shown)| walk.next(*shown, &answer));
+        self.walks = next.collect();
         self.newest.clone_from(&shown);
         self.token = Some(answer.next);
         Ok((shown, is_complete))
@@ -192,40 +180,32 @@ impl Copy {
         )
     }
 
-    fn assumptions(&self, possible: &BTreeSet<At>) -> Vec<Assumed> {
-        let options = |set: &Option<BTreeSet<At>>| -> Vec<Option<At>> {
-            match set {
-                None => vec![None],
-                Some(set) => set.iter().copied().map(Some).collect(),
-            }
-        };
-        let (bases, firsts) = (options(&self.base), options(&self.first));
+    /// Returns the walks that the token may be of, each with a state that the answer may show.
+    fn assumptions(&self, possible: &BTreeSet<At>) -> Vec<(Walk, At)> {
         let mut assumptions = Vec::new();
         for &shown in possible {
-            let is_before = |at: &Option<At>| at.is_none_or(|at| at.is_before(&shown));
             // A server that shows less looks at the store first.
             if !self.newest.is_empty() && !self.newest.iter().any(|at| at.is_before(&shown)) {
                 continue;
             }
-            for &base in bases.iter().filter(|base| is_before(base)) {
-                let firsts = firsts.iter().filter(|first| is_before(first));
-                assumptions.extend(firsts.map(|&first| Assumed { base, first, shown }));
-            }
+            let is_before = |at: Option<At>| at.is_none_or(|at| at.is_before(&shown));
+            let walks = self.walks.iter();
+            let walks = walks.filter(|walk| is_before(walk.base) && is_before(walk.first));
+            assumptions.extend(walks.map(|walk| (walk.clone(), shown)));
         }
         assumptions
     }
 
-    /// Returns true if an answer is right under this assumption.
-    fn allows(&self, view: &View, assumed: Assumed, answer: &Answer) -> bool {
-        let Assumed { base, first, shown } = assumed;
-        let after = self.after.as_deref().unwrap_or_default();
+    /// Returns true if an answer is right for a walk and the state that it shows.
+    fn allows(&self, view: &View, walk: &Walk, shown: At, answer: &Answer) -> bool {
+        let Walk { base, first, after } = walk;
+        let after = after.as_deref().unwrap_or_default();
         let codes = || answer.changes.iter().map(|change| change.code.as_str());
         let is_in_order = codes().all(|code| code > after) && codes().is_sorted_by(|a, b| a < b);
         let is_page = answer.changes.len() <= self.limit
-            && !(answer.has_more && answer.changes.is_empty())
             && view.catalogs.states()[shown.catalog].catalog.is_some();
-        let was_visible = |code: &str, from: At| {
-            let mut states = view.between(from, shown).into_iter();
+        let was_visible = |code: &str, [from, until]: [At; 2]| {
+            let mut states = view.between(from, until).into_iter();
             states.any(|state| self.visible(view, state, code).is_some())
         };
         // Of a begun copy, what was visible since the walk's first page may be told as removed.
@@ -236,21 +216,25 @@ impl Copy {
             }
             None => {
                 change.product.is_null()
-                    && removed_since.is_some_and(|from| was_visible(&change.code, from))
+                    && removed_since.is_some_and(|from| was_visible(&change.code, [from, shown]))
             }
         };
         let last = answer.changes.last().filter(|_| answer.has_more);
         let is_told = |code: &&str| {
-            let is_within = *code > after && last.is_none_or(|last| *code <= last.code.as_str());
-            is_within && !codes().any(|told| told == *code)
+            let is_within = match last {
+                Some(last) => *code <= last.code.as_str(),
+                // An empty answer with more says nothing.
+                None => !answer.has_more,
+            };
+            is_within && *code > after && !codes().any(|told| told == *code)
         };
-        let may_be_untold = |code: &str| {
-            let now = self.visible(view, shown, code);
+        let may_be_untold_at = |code: &str, at: At| {
+            let now = self.visible(view, at, code);
             match (base, now) {
                 (None, now) => now.is_none(),
-                (Some(base), None) => !was_visible(code, base),
+                (Some(base), None) => !was_visible(code, [*base, at]),
                 (Some(base), Some(now)) => {
-                    let before = self.visible(view, base, code);
+                    let before = self.visible(view, *base, code);
                     let is_same = |before: Product| {
                         before == now
                             || before.json(code, Content::Url, Version::Older)
@@ -260,6 +244,9 @@ impl Copy {
                 }
             }
         };
+        // An earlier answer of the walk may have looked at the product.
+        let looked_at = view.between(first.unwrap_or(shown), shown);
+        let may_be_untold = |code: &str| looked_at.iter().any(|at| may_be_untold_at(code, *at));
         // If all the rest of a begun copy vanished, the removals are told in place of an empty answer.
         is_in_order
             && is_page
@@ -291,5 +278,31 @@ impl Copy {
             ))
         });
         visible.collect::<BTreeMap<_, _>>() == self.products
+    }
+}
+
+impl Walk {
+    /// Returns the walks that may follow an answer that shows a state.
+    fn next(&self, shown: At, answer: &Answer) -> Vec<Self> {
+        let first = self.first.unwrap_or(shown);
+        // The next one tells what changed since the first page of this one.
+        let other = Self {
+            base: Some(first),
+            ..Self::default()
+        };
+        if !answer.has_more {
+            return vec![other];
+        }
+        let last = answer.changes.last().map(|change| change.code.clone());
+        let same = Self {
+            base: self.base,
+            first: Some(first),
+            after: last.or(self.after.clone()),
+        };
+        // Without a change at its end, it is followed by the next one if the catalog changed meanwhile.
+        match answer.changes.is_empty() && first != shown {
+            true => vec![same, other],
+            false => vec![same],
+        }
     }
 }

@@ -78,6 +78,14 @@ impl Case<'_> {
         self.take_edit(name, rules, version)
     }
 
+    pub(super) fn set_rules_often(
+        &mut self,
+        name: &'static str,
+        all: &[Rules],
+    ) -> Result<(), String> {
+        all.iter().try_for_each(|rules| self.set_rules(name, rules))
+    }
+
     /// To one of the versions that had rules.
     pub(super) fn roll_back_rules(&mut self, number: usize) -> Result<(), String> {
         let versions = &self.view.versions;

@@ -73,6 +73,8 @@ pub enum Operation {
     },
     /// Creates an assortment, or replaces its rules.
     SetRules(&'static str, Rules),
+    /// Replaces the rules of an assortment many times.
+    SetRulesOften(&'static str, Vec<Rules>),
     /// To one of the versions of all assortments.
     RollBackRules(usize),
     /// Removes an assortment, by its place among the names.
@@ -106,6 +108,10 @@ pub enum Operation {
         filter: Filter,
         limit: usize,
     },
+    /// Keeps one of the copies as it is, with its token, beside the one that goes on.
+    KeepCopy(usize),
+    /// Lets servers look at so few products in an answer of the changes feed, from the beginning of the case on.
+    LimitWork(usize),
     /// With one of the copies.
     OfCopy {
         server: usize,
@@ -126,8 +132,10 @@ pub enum Operation {
 pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let first = prop::option::weighted(0.95, records(12).prop_map(Operation::Load));
     let rules = prop::option::weighted(0.4, rules());
-    (prop::collection::vec(operation(), 0..32), first, rules).prop_map(|(others, first, rules)| {
-        let mut all: Vec<_> = first.into_iter().collect();
+    let limit = prop::option::weighted(0.6, (1..4_usize).prop_map(Operation::LimitWork));
+    let others = prop::collection::vec(operation(), 0..32);
+    (others, first, rules, limit).prop_map(|(others, first, rules, limit)| {
+        let mut all: Vec<_> = limit.into_iter().chain(first).collect();
         if let Some((name, rules)) = rules {
             all.push(Operation::SetRules(name, rules));
             all.push(Operation::MakeKey(Some(0)));
@@ -144,6 +152,11 @@ pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
 
 fn rules() -> impl Strategy<Value = (&'static str, Rules)> {
     (prop::sample::select(&NAMES[..]), assortment::rules())
+}
+
+fn rules_often() -> impl Strategy<Value = (&'static str, Vec<Rules>)> {
+    let rules = prop::collection::vec(assortment::rules(), 4..12);
+    (prop::sample::select(&NAMES[..]), rules)
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -164,6 +177,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => (number(), assortment())
             .prop_map(|(key, assortment)| Operation::Assign { key, assortment }),
         4 => rules().prop_map(|(name, rules)| Operation::SetRules(name, rules)),
+        1 => rules_often().prop_map(|(name, rules)| Operation::SetRulesOften(name, rules)),
         1 => number().prop_map(Operation::RollBackRules),
         1 => (0..NAMES.len()).prop_map(Operation::RemoveRules),
         14 => (server(), key(0.5), target())
@@ -174,7 +188,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         10 => (server(), 0..3_usize).prop_map(|(server, walk)| Operation::Step { server, walk }),
         4 => (key(0.5), filter(), 1..5_usize)
             .prop_map(|(key, filter, limit)| Operation::StartCopy { key, filter, limit }),
-        18 => (server(), 0..3_usize, copy_operation())
+        2 => (0..3_usize).prop_map(Operation::KeepCopy),
+        18 => (server(), 0..4_usize, copy_operation())
             .prop_map(|(server, copy, what)| Operation::OfCopy { server, copy, what }),
         1 => (server(), prop_oneof![4 => Just(End::Killed), 1 => Just(End::Told)])
             .prop_map(|(server, end)| Operation::Restart { server, end }),

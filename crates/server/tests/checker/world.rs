@@ -41,11 +41,13 @@ pub struct World {
     pub patience: Duration,
     lie: Option<Lie>,
     liar: Liar,
+    /// Number of products that a server looks at in an answer of the changes feed; none for the default.
+    limit: Option<usize>,
 }
 
 impl World {
     /// An empty store with servers.
-    pub fn new(patience: Duration, lie: Option<Lie>) -> Result<Self, String> {
+    pub fn new(patience: Duration, lie: Option<Lie>, limit: Option<usize>) -> Result<Self, String> {
         let directory = match Path::new(MEMORY).is_dir() {
             true => tempfile::tempdir_in(MEMORY),
             false => tempfile::tempdir(),
@@ -65,6 +67,7 @@ impl World {
             patience,
             lie,
             liar: Liar::default(),
+            limit,
         };
         for number in 0..SERVERS {
             let server = Server::start(world.serve(number));
@@ -83,6 +86,10 @@ impl World {
         command.args(["--public-url", PUBLIC_URL]);
         // While a revocation is waited for, a key that isn't good is asked with again and again.
         command.args(["--failed-keys", "off"]);
+        if let Some(products) = self.limit {
+            // The time is no limit: what happens must not depend on the machine.
+            command.env("VITRINE_SEARCH_LIMIT", format!("{products}/60000"));
+        }
         if number == 0 {
             let state = self.directory.path().join("state");
             command.arg("--state-dir").arg(state);

@@ -2,8 +2,10 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
-use crate::harness::{Reply, SAMPLE, Server, Store, text, wait_for};
+use crate::harness::console::Console;
+use crate::harness::{KeepAlive, Reply, SAMPLE, Server, Store, text, wait_for};
 
 const FREE_PORT: [&str; 2] = ["--admin-listen", "127.0.0.1:0"];
 
@@ -228,13 +230,77 @@ fn silent_admin_clients_are_cut_and_others_answered() {
     }
 }
 
+/// Time within which a probe must be answered, on a busy machine.
+const PROBE_LIMIT: Duration = Duration::from_secs(5);
+
+fn assert_probed(server: &Server) {
+    let asked = Instant::now();
+    assert_eq!(server.ask_admin("GET", "/readyz").status, 200);
+    assert!(asked.elapsed() < PROBE_LIMIT, "{:?}", asked.elapsed());
+}
+
+/// Opens more connections than the admin port has at a time, and sends this on each.
+fn opened(server: &Server, sent: &str) -> Vec<KeepAlive> {
+    let open = |_| {
+        let mut connection = server.keep_alive_admin();
+        connection.write(sent);
+        connection
+    };
+    (0..150).map(open).collect()
+}
+
 #[test]
-fn silent_admin_clients_lock_nobody_out() {
+fn silent_admin_connections_make_room_for_probes() {
     let (_store, _key, server) = served();
-    // More than it has open at once: those beyond wait in the system's queue until others were cut.
-    let connect = |_| TcpStream::connect(server.admin()).expect("a connection");
-    let silent: Vec<TcpStream> = (0..100).map(connect).collect();
-    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+    let silent = opened(&server, "");
+    assert_probed(&server);
     drop(silent);
-    assert_eq!(server.ask_admin("GET", "/livez").status, 200);
+    assert_probed(&server);
+}
+
+#[test]
+fn idle_admin_connections_make_room_for_probes() {
+    let (_store, _key, server) = served();
+    let ask = "GET /livez HTTP/1.1\r\nHost: vitrine.test\r\n\r\n";
+    let mut idle = opened(&server, ask);
+    assert_probed(&server);
+    let newest = idle.last_mut().expect("a connection");
+    assert_eq!(newest.read("GET").expect("an answer").status, 200);
+    newest.write(ask);
+    let again = newest.read("GET").expect("the oldest made room");
+    assert_eq!(again.status, 200);
+}
+
+#[test]
+fn unread_admin_pages_make_room_for_probes() {
+    let (_store, _key, server) = served();
+    let ask = "GET /assets/browser.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".repeat(40);
+    let _unread = opened(&server, &ask);
+    assert_probed(&server);
+}
+
+#[test]
+fn unfinished_forms_make_room_for_probes() {
+    let (_store, _key, server) = served();
+    let head = "POST /sign-in HTTP/1.1\r\nHost: vitrine.test\r\nContent-Length: 99\r\n\
+                Content-Type: application/x-www-form-urlencoded\r\n\r\nname=";
+    let _unfinished = opened(&server, head);
+    assert_probed(&server);
+}
+
+#[test]
+fn long_form_without_sign_in_is_refused_unread() {
+    let console = Console::open(Store::sample(), &[]);
+    console.add("ines", "owner");
+    for framing in ["Content-Length: 2000000", "Transfer-Encoding: chunked"] {
+        let mut connection = console.server.keep_alive_admin();
+        connection.write(&format!(
+            "POST /acts/set-assortment HTTP/1.1\r\nHost: 127.0.0.1\r\n{framing}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\n\r\n"
+        ));
+        let reply = connection.read("POST").expect("an answer before the form");
+        assert_eq!(reply.status, 401, "{framing}");
+    }
+    let reply = console.post("/sign-in", &[], &"a".repeat((16 << 10) + 1));
+    assert_eq!(reply.status, 413);
 }

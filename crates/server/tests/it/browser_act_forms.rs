@@ -12,9 +12,9 @@ const MAX_BYTES: usize = 256 << 10;
 /// Returns codes and patterns, one a line as browsers send them, and a note beside which the form has so many bytes.
 fn codes_and_note(bytes: usize) -> (String, String) {
     let used = "&code=&note=".len();
-    let line = "%0D%0ACODE-00000%3F".len();
+    let line = "%0D%0ACODE-00000000".len();
     let lines = (bytes - used - "A-1".len() - 1) / line;
-    let codes = (0..lines).map(|number| format!("CODE-{number:05}?"));
+    let codes = (0..lines).map(|number| format!("CODE-{number:08}"));
     let codes: Vec<String> = ["A-1".to_owned()].into_iter().chain(codes).collect();
     let rest = bytes - used - "A-1".len() - lines * line;
     (codes.join("\r\n"), "n".repeat(rest))
@@ -38,7 +38,7 @@ fn longest_form_can_be_confirmed_and_changed() {
     let form = console.post_form("/acts/disable", &editor, &change);
     let form_shown = text(&form.body);
     assert_eq!(form.status, 200);
-    assert!(form_shown.contains("CODE-00000?") && form_shown.contains("</textarea>"));
+    assert!(form_shown.contains("CODE-00000000") && form_shown.contains("</textarea>"));
     assert!(form_shown.contains("Show what it will do"));
     let added = ["confirm", "once", "plan", "until"];
     let added = added.map(|name| (name, hidden(&shown, name).expect("a field")));
@@ -189,7 +189,7 @@ fn faults_stand_beside_their_fields() {
         ("roll-back", &[("revision", "99")], "revision"),
         (
             "add-operator",
-            &[("name", "ines"), ("role", "chief")],
+            &[("name", "ines"), ("role", "chief"), ("sign_in", "proxy")],
             "role",
         ),
         (
@@ -218,6 +218,150 @@ fn faults_stand_beside_their_fields() {
     );
     assert!(shown.contains("there is no override 7"), "{shown}");
     assert!(!shown.contains("aria-invalid"), "{shown}");
+}
+
+#[test]
+fn all_faults_of_a_form_are_reported() {
+    let console = console();
+    let owner = console.sign_in("owner");
+    for (path, fields, faulty) in [
+        (
+            "create-key",
+            &[("quota", "x"), ("expires", "soon")][..],
+            &["label", "expires", "quota"][..],
+        ),
+        (
+            "set-key",
+            &[("key", "vitrine_none"), ("label", "a"), ("quota", "x")],
+            &["key", "quota"],
+        ),
+        (
+            "rotate-key",
+            &[("key", "vitrine_none"), ("overlap", "x")],
+            &["key", "overlap"],
+        ),
+        (
+            "set",
+            &[
+                ("country", "XX"),
+                ("currency", "EURO"),
+                ("value", "price=1"),
+                ("until", "soon"),
+            ],
+            &["country", "currency", "value", "until"],
+        ),
+        (
+            "enable",
+            &[("country", "XX"), ("state", "OLD")],
+            &["country", "state"],
+        ),
+        (
+            "add-operator",
+            &[("name", ""), ("role", "chief"), ("sign_in", "proxy")],
+            &["name", "role"],
+        ),
+        (
+            "set-operator",
+            &[("name", "nobody"), ("role", "chief")],
+            &["name", "role"],
+        ),
+        (
+            "replay-webhook",
+            &[("endpoint", "wh_none"), ("since", "x")],
+            &["endpoint", "since"],
+        ),
+        (
+            "roll-back-assortment",
+            &[("assortment", "A B"), ("version", "x")],
+            &["assortment", "version"],
+        ),
+    ] {
+        let reply = console.post_form(&format!("/acts/{path}"), &owner, fields);
+        let shown = text(&reply.body);
+        assert_eq!(reply.status, 400, "{path}: {shown}");
+        for field in faulty {
+            assert!(
+                shown.contains(&format!("id=\"{field}-fault\"")),
+                "{path} {field}: {shown}"
+            );
+        }
+        let alerts = shown.matches("role=\"alert\"").count();
+        assert_eq!(alerts, faulty.len(), "{path}: {shown}");
+        assert_eq!(shown.matches(" autofocus").count(), 1, "{path}: {shown}");
+    }
+}
+
+#[test]
+fn plan_of_a_new_key_has_its_quota_and_expiry() {
+    let console = console();
+    let owner = console.sign_in("owner");
+    let fields = [
+        ("label", "partner"),
+        ("quota", "600/60"),
+        ("expires", "2099-01-31"),
+        ("api_version", "2026-12-01"),
+        ("test", "yes"),
+    ];
+    let plan = text(&console.post_form("/acts/create-key", &owner, &fields).body);
+    for part in ["A test key", "600/60", "2099", "2026-12-01."] {
+        assert!(plan.contains(part), "{part}: {plan}");
+    }
+    let plan = console.post_form("/acts/create-key", &owner, &[("label", "partner")]);
+    let plan = text(&plan.body);
+    for part in ["No quota.", "It doesn’t expire."] {
+        assert!(plan.contains(part), "{part}: {plan}");
+    }
+}
+
+#[test]
+fn rollback_is_offered_where_it_can_be_done() {
+    let console = console();
+    for number in 1..=2 {
+        console
+            .store
+            .load_products(&[crate::harness::gift_card(&format!("NEW-{number}"))]);
+    }
+    let owner = console.sign_in("owner");
+    let is_offered = |number: u64| {
+        let page = console.get(&format!("/revisions/{number}"), &owner.cookie());
+        assert_eq!(page.status, 200, "{number}");
+        text(&page.body).contains("/acts/roll-back?")
+    };
+    assert_eq!([1, 2, 3].map(is_offered), [true, true, false]);
+    console.store.ok(&["prune", "--keep", "2", "--yes"]);
+    assert_eq!([1, 2, 3].map(is_offered), [false, true, false]);
+}
+
+#[test]
+fn selection_has_a_bounded_number_of_patterns() {
+    let console = console();
+    let editor = console.sign_in("editor");
+    let patterns = |count: usize| (0..count).map(|number| format!("{number}-* "));
+    for (codes, status, words) in [
+        (
+            patterns(10_000).collect::<String>(),
+            400,
+            "10000 patterns, and the limit is 100",
+        ),
+        (patterns(99).chain(["A-*".to_owned()]).collect(), 200, "A-1"),
+        (
+            (0..9_000).map(|number| format!("A-{number} ")).collect(),
+            200,
+            "A-1",
+        ),
+    ] {
+        let reply = console.post_form("/acts/disable", &editor, &[("code", &codes)]);
+        let shown = text(&reply.body);
+        assert_eq!(reply.status, status, "{shown}");
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let many: Vec<String> = (0..101).map(|number| format!("{number}-*")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let output = console
+        .store
+        .run(&[&["disable", "--dry-run"], &many[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("101 patterns, and the limit is 100"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Acts of owners on operators: adding, changing and removing them in the console.
 
+use std::thread;
+
 use serde_json::Value;
 
 use crate::browser_acts::{console, perform};
@@ -105,10 +107,10 @@ fn last_owner_stays_owner() {
     ] {
         let refused = console.post_form(act, &owner, fields);
         let shown = text(&refused.body);
-        assert_eq!(refused.status, 400, "{shown}");
+        assert_eq!(refused.status, 409, "{shown}");
         assert!(shown.contains("owner is the last owner"), "{shown}");
         let confirmed = [fields, &[("confirm", "yes"), ("once", "x")]].concat();
-        assert_eq!(console.post_form(act, &owner, &confirmed).status, 400);
+        assert_eq!(console.post_form(act, &owner, &confirmed).status, 409);
     }
     let fields = [("name", "olga"), ("role", "owner"), ("sign_in", "proxy")];
     done(&console, &owner, ADD, &fields);
@@ -123,6 +125,49 @@ fn last_owner_stays_owner() {
         "viewer"
     );
     assert_eq!(console.sign_in_with("owner", PASSWORD, "").status, 303);
+}
+
+#[test]
+fn two_owners_confirmed_away_at_once_leave_one() {
+    let console = console();
+    let names = ["owner", "olga"];
+    for fields in [&[][..], &[("role", "viewer")], &[]] {
+        let act = if fields.is_empty() { REMOVE } else { SET };
+        for name in names {
+            let _ = console.store.run(&["operators", "remove", name]);
+            console.add_if_missing(name, "owner");
+            console
+                .store
+                .ok(&["operators", "set", name, "--role", "owner"]);
+        }
+        let sessions = names.map(|name| console.sign_in(name));
+        // Each removes or demotes the other one.
+        let confirmed = [0, 1].map(|at: usize| {
+            let fields = [&[("name", names[1 - at])], fields].concat();
+            let plan = text(&console.post_form(act, &sessions[at], &fields).body);
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| (name, value.to_owned()));
+            let kept = ["once", "plan"].map(|name| (name, hidden(&plan, name).expect(name)));
+            let confirm = ("confirm", "yes".to_owned());
+            let fields: Vec<_> = fields.chain(kept).chain([confirm]).collect();
+            fields
+        });
+        thread::scope(|scope| {
+            for (session, fields) in sessions.iter().zip(&confirmed) {
+                let fields: Vec<_> = fields
+                    .iter()
+                    .map(|(name, value)| (*name, &**value))
+                    .collect();
+                let console = &console;
+                scope.spawn(move || console.post_form(act, session, &fields));
+            }
+        });
+        let all = console.store.json(&["operators", "list", "--json"]);
+        let all = all.as_array().expect("a list").iter();
+        let owners = all.filter(|one| one["role"] == "owner").count();
+        assert_eq!(owners, 1, "{act}");
+    }
 }
 
 #[test]

@@ -64,6 +64,28 @@ fn with_operators_pages_ask_for_a_sign_in() {
 }
 
 #[test]
+fn console_that_had_operators_stays_closed() {
+    let console = console();
+    assert_eq!(console.get("/catalog", &[]).status, 200);
+    console.add("ines", "viewer");
+    let command = "vitrine operators add NAME --role owner";
+    let sign_in = || text(&console.get("/sign-in", &[]).body);
+    assert!(sign_in().contains(command), "{}", sign_in());
+    console.store.ok(&["operators", "remove", "ines"]);
+    for page in ["/catalog", "/keys"] {
+        assert_eq!(console.get(page, &[]).status, 303, "{page}");
+    }
+    assert!(sign_in().contains(command), "{}", sign_in());
+    // A server that never saw the operator reads the audit log.
+    let store = console.store;
+    let console = Console::open(store, &[]);
+    assert_eq!(console.get("/catalog", &[]).status, 303);
+    console.add("olga", "owner");
+    let shown = text(&console.get("/sign-in", &[]).body);
+    assert!(!shown.contains(command), "{shown}");
+}
+
+#[test]
 fn beyond_loopback_the_cookie_is_secure_and_for_this_host() {
     let console = Console::open(
         Store::of(&[gift_card("A-1")]),
@@ -247,6 +269,33 @@ fn idle_and_old_sessions_end() {
             "{column}"
         );
     }
+}
+
+#[test]
+fn session_from_the_future_is_over() {
+    let console = console();
+    console.add("ines", "viewer");
+    // A server whose clock is two minutes ahead wrote it.
+    for set in [
+        "used_at = used_at + 120000",
+        "created_at = created_at + 120000",
+    ] {
+        let session = console.sign_in("ines");
+        let page = || console.get("/catalog", &session.cookie()).status;
+        console.store.sql(&format!(
+            "update operator_session set {}",
+            set.replace("120000", "20000")
+        ));
+        assert_eq!(page(), 200, "clocks differ a little");
+        console
+            .store
+            .sql(&format!("update operator_session set {set}"));
+        assert_eq!(page(), 303, "{set}");
+    }
+    wait_for("a warning", || {
+        let log = console.server.stderr();
+        log.contains("set the clocks of the servers").then_some(())
+    });
 }
 
 #[test]

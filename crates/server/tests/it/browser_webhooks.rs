@@ -108,3 +108,31 @@ fn endpoint_is_paused_or_enabled_from_its_page() {
         perform(&console, &owner, act, &[("endpoint", endpoint.as_str())]);
     }
 }
+
+#[test]
+fn waiting_endpoint_is_tried_now_from_its_page() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let made = delivery.endpoint(&[]);
+    let busy = Page::status("429 Too Many Requests").with("Retry-After", "3600");
+    delivery.web.set(HOOK, &[busy]);
+    let server = delivery.serve();
+    delivery.store.load_products(&[gift_card("B")]);
+    delivery.wait_for_outcome(&made);
+    drop(server);
+    let console = Console::open(delivery.store, &[]);
+    console.add("owner", "owner");
+    let owner = console.sign_in("owner");
+    let (act, target) = ("/acts/retry-webhook", format!("/webhooks/{}", made.id));
+    let page = || text(&console.get(&target, &owner.cookie()).body);
+    assert!(page().contains(act), "{}", page());
+    let fields = [("endpoint", made.id.as_str())];
+    perform(&console, &owner, act, &fields);
+    assert!(!page().contains(act), "{}", page());
+    let again = console.post_form(act, &owner, &fields);
+    assert_eq!(again.status, 400, "{}", text(&again.body));
+    let audit = console.store.json(&["audit", "--json"]);
+    assert_eq!(
+        (&audit[0]["action"], &audit[0]["by"]),
+        (&"retry".into(), &"owner".into())
+    );
+}

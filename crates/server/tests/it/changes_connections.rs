@@ -1,6 +1,6 @@
 //! Connections on which changes are waited for: limits of idle and old ones don't cut them, and what is given up is freed.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::changes::named;
 use crate::changes_waits::{ADMIN, begin, count_waits, end, wait_for_waits};
@@ -121,7 +121,7 @@ fn http2_wait_outlives_the_age_of_its_connection() {
             .await
             .expect("HTTP/2");
         let waiting = client.ask(&served.key, &target).await.expect("asked");
-        let began = std::time::Instant::now();
+        let began = Instant::now();
         let answer = read(waiting).await.expect("an answer");
         assert!(began.elapsed() >= Duration::from_secs(wait_seconds()));
         assert_eq!(changes(&answer).named(), [""; 0]);
@@ -227,6 +227,121 @@ fn waiting_connection_frees_its_place_once_it_is_reset() {
     wait_for_waits(&served.server, 1);
     served.store.load_products(&[named("A", "new")]);
     assert_eq!(Changes::of(&end(half_closed)).named(), ["A"]);
+}
+
+/// Time within which a closed wait gives its place to another: less than it would have taken.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Waits until a wait of this key has a place.
+fn wait_for_place(served: &FeedServer, key: &str, copy: &CatalogCopy) {
+    let began = Instant::now();
+    wait_for("a place", || {
+        let reply = served.server.get(key, &copy.target("wait=1"));
+        reply.header("retry-after").is_none().then_some(())
+    });
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}
+
+/// Four may wait, one of each key.
+const FEW_WAITS: [&str; 4] = ["--admin-listen", "127.0.0.1:0", "--max-waits", "4"];
+
+#[test]
+fn closed_wait_gives_its_place_to_its_key() {
+    let served = FeedServer::of(&[gift_card("A")], &FEW_WAITS);
+    let copy = served.copy("");
+    // Neither a body nor bytes behind the request hide that the client has closed.
+    for rest in [
+        "\r\n",
+        "Content-Length: 0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "\r\nGET ",
+    ] {
+        drop(begin_with(&served, &copy, rest));
+        wait_for_place(&served, &served.key, &copy);
+        wait_for_waits(&served.server, 0);
+    }
+}
+
+#[test]
+fn closed_wait_gives_its_place_to_any_key() {
+    let served = FeedServer::of(&[gift_card("A")], &FEW_WAITS);
+    let copy = served.copy("");
+    for count in 1..=4 {
+        let key = served.store.key("client", &[]);
+        wait_for("the key", || {
+            let reply = served.server.get(&key, "/v2/ping");
+            (reply.status == 200).then_some(())
+        });
+        drop(begin(&served.server, &key, &copy, 55));
+        wait_for_waits(&served.server, count);
+    }
+    wait_for_place(&served, &served.key, &copy);
+    wait_for_waits(&served.server, 3);
+}
+
+#[test]
+fn old_connection_gives_up_its_closed_wait() {
+    let options = [&FEW_WAITS[..], &["--connection-age", "1s"]].concat();
+    let served = FeedServer::of(&[gift_card("A")], &options);
+    let copy = served.copy("");
+    let mut connection = served.server.keep_alive();
+    std::thread::sleep(Duration::from_millis(1_500));
+    let (target, key) = (copy.target("wait=55"), &served.key);
+    connection.write(&format!(
+        "GET {target} HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {key}\r\n\r\n"
+    ));
+    wait_for_waits(&served.server, 1);
+    drop(connection);
+    wait_for_place(&served, key, &copy);
+}
+
+#[test]
+fn wait_behind_an_unread_response_gives_up_its_place() {
+    let products: Vec<_> = (0..500).map(|n| gift_card(&format!("A{n}"))).collect();
+    let served = FeedServer::of(&products, &FEW_WAITS);
+    let copy = served.copy("");
+    let mut connection = served.server.keep_alive();
+    let rest = format!("Host: vitrine.test\r\nX-Api-Key: {}\r\n\r\n", served.key);
+    let page = format!("GET /v2/product?limit=500 HTTP/1.1\r\n{rest}");
+    let wait = format!("GET {} HTTP/1.1\r\n{rest}", copy.target("wait=55"));
+    connection.write(&format!("{}{wait}", page.repeat(20)));
+    std::thread::sleep(Duration::from_secs(1));
+    for _ in 0..20 {
+        assert_eq!(connection.read("GET").expect("a page").status, 200);
+    }
+    wait_for_waits(&served.server, 1);
+    drop(connection);
+    wait_for_place(&served, &served.key, &copy);
+}
+
+#[test]
+fn half_closed_wait_is_answered_when_it_makes_room() {
+    let served = FeedServer::of(&[gift_card("A")], &FEW_WAITS);
+    let copy = served.copy("");
+    let half_closed = begin_with(&served, &copy, "\r\n");
+    half_closed.finish();
+    wait_for_place(&served, &served.key, &copy);
+    let reply = end(half_closed);
+    assert_eq!(Changes::of(&reply).named(), [""; 0]);
+    assert_eq!(reply.header("retry-after"), None);
+}
+
+#[test]
+fn closed_wait_gives_its_connection_to_another() {
+    let options = [&ADMIN[..], &["--max-connections-per-address", "40"]].concat();
+    let served = FeedServer::of(&[gift_card("A")], &options);
+    let copy = served.copy("");
+    for count in 1..=40 {
+        drop(begin(&served.server, &served.key, &copy, 55));
+        wait_for_waits(&served.server, count);
+    }
+    let began = Instant::now();
+    wait_for("room", || {
+        let mut connection = KeepAlive::try_to(served.server.address)?;
+        let reply = connection.get(&served.key, "/v2/ping")?;
+        (reply.status == 200).then_some(())
+    });
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
 }
 
 #[test]

@@ -117,7 +117,8 @@ const EVERYTHING: [[&str; 2]; 4] = [
 #[test]
 fn every_metric_of_dashboard_and_alerts_is_there() {
     let store = Store::sample();
-    let server = store.serve_with(EVERYTHING.as_flattened());
+    let state = store.path("state").display().to_string();
+    let server = store.serve_with(&[EVERYTHING.as_flattened(), &["--state-dir", &state]].concat());
     let mut told = wait_for("the history of changes", || {
         let told = served_metrics(&text(&server.ask_admin("GET", "/metrics").body));
         told.contains_key("vitrine_changes_oldest_timestamp_seconds")

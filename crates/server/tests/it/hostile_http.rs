@@ -296,9 +296,22 @@ fn nothing_is_upgraded() {
         assert_eq!(reply.status, 200, "{upgrade}");
         assert_eq!(reply.header("upgrade"), None);
     }
-    // Who begins with HTTP/2 where there is no TLS is cut off.
+}
+
+#[test]
+fn http2_without_tls_gets_a_bare_400() {
+    let (_store, key, server) = served();
     let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    assert!(statuses(&server, &format!("{preface}{SMUGGLED}")).is_empty());
+    let request = format!("GET /v2/ping HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n\r\n");
+    let cases: [(String, &[u16]); 4] = [
+        (format!("{preface}{SMUGGLED}"), &[400]),
+        (format!("{preface}\0\0\0\x04\0\0\0\0\0"), &[400]),
+        (format!("{request}{preface}"), &[200, 400]),
+        ("GET /v2/ping HTTP/9.9\r\n\r\n".to_owned(), &[400]),
+    ];
+    for (what, expected) in cases {
+        assert_eq!(statuses(&server, &what), expected, "{what:?}");
+    }
 }
 
 #[test]

@@ -70,6 +70,46 @@ fn rendering_time_is_linear() {
 }
 
 #[test]
+fn text_of_a_mebibyte_has_a_bounded_cost() {
+    let renderer = HtmlRenderer::new();
+    // As much as may be rendered: some 50 ms in a release build.
+    let usual = time(&renderer, &"- a\n".repeat(16 << 10));
+    let filled = |start: &str, part: &str| {
+        let times = ((1 << 20) - start.len()) / part.len();
+        start.to_owned() + &part.repeat(times)
+    };
+    let prose = "This gift card can be redeemed at any shop of ours in **Sweden** or Norway.\n\n";
+    let slow: Vec<String> = [
+        ("", "- a\n"),
+        ("", "a\n\n"),
+        ("", "&amp"),
+        ("", "§"),
+        ("", prose),
+        (&"&".repeat(30_000), "x"),
+        ("a", " *"),
+        (&"* ".repeat(16_000), "x"),
+        (&"> 1. ".repeat(30), "*a* "),
+        ("", "- - - - - - - - - - a\n"),
+    ]
+    .into_iter()
+    .filter_map(|(start, part)| {
+        let took = time(&renderer, &filled(start, part));
+        eprintln!("{part:?}: {took:?}, usual {usual:?}");
+        (took > usual * 4).then(|| format!("{part:?}: {took:?}, usual {usual:?}"))
+    })
+    .collect();
+    assert!(slow.is_empty(), "{}", slow.join("\n"));
+    assert!(
+        !renderer
+            .sanitised(&filled(
+                "",
+                "Any shop of ours takes it, in all of Sweden.\n"
+            ))
+            .starts_with("<pre>")
+    );
+}
+
+#[test]
 fn blank_lines_in_lists_are_rendered_up_to_a_limit() {
     let renderer = HtmlRenderer::new();
     for line_end in ["\n", "\r\n", "\r", " \t\n"] {

@@ -396,3 +396,43 @@ fn unknown_key_names_are_refused() {
     store.ok(&["keys", "revoke", prefix]);
     wait_for_status(&server, &key, 401);
 }
+
+#[test]
+fn whole_key_is_refused_as_label_note_or_name() {
+    let store = catalog();
+    for options in [&[][..], &["--test"]] {
+        let key = store.key("partner", options);
+        let secret = &key[prefix_of(&key).len() + 1..];
+        let (note, prefix) = (format!("of {key}"), prefix_of(&key));
+        for arguments in [
+            &["keys", "create", "--label", &key][..],
+            &["keys", "create", "--label", "b", "--note", &note],
+            &["keys", "set", prefix, "--label", &key],
+            &["keys", "revoke", prefix, "--note", &note],
+            &["operators", "add", &key, "--role", "owner", "--proxy-only"],
+            &["disable", "A", "--note", &note],
+            &["load", "feed.ndjson", "--note", &note],
+            &["rollback", "1", "--note", &note],
+            &["assortments", "remove", "nordic", "--note", &note],
+            &["webhooks", "pause", "wh_none", "--note", &note],
+            &["texts", "fetch", "--note", &note],
+        ] {
+            let output = store.run(arguments);
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains("has an API key in it"), "{said}");
+            assert!(!said.contains(secret), "{said}");
+        }
+    }
+    assert_eq!(listed(&store).len(), 2);
+}
+
+#[test]
+fn new_key_says_when_servers_accept_it() {
+    let store = catalog();
+    let created = store.run(&["keys", "create", "--label", "partner"]);
+    assert!(text(&created.stderr).contains("Servers accept it within a second."));
+    assert_eq!(text(&created.stdout).lines().count(), 1);
+    let created = store.run(&["keys", "create", "--label", "partner", "--json"]);
+    assert!(created.stderr.is_empty(), "{created:?}");
+}

@@ -132,7 +132,7 @@ fn skip_rejects_both_records_of_one_code() {
     let file = store.write("feed.ndjson", content.join("\n"));
     let (exit, report) = skip(&store, &file, &[]);
     assert_eq!(exit, 4);
-    let counts = json!({"created": 0, "changed": 0, "retired": 0, "unchanged": 2});
+    let counts = json!({"created": 0, "changed": 0, "retired": 0, "unchanged": 1});
     assert_eq!(
         (&report["counts"], &report["rejected"]["records"]),
         (&counts, &json!(2))
@@ -146,6 +146,30 @@ fn skip_rejects_both_records_of_one_code() {
         lines.iter().any(|line| line.contains("\"two\"")),
         "{lines:?}"
     );
+}
+
+#[test]
+fn skip_with_a_duplicate_code_retires_nothing() {
+    // The second record of A was meant for B.
+    let twice = [gift_card("A").to_string(), gift_card("A").to_string()];
+    let bad_second = [gift_card("A").to_string(), bad("A")];
+    let bad_first = [bad("A"), gift_card("A").to_string()];
+    for same in [twice, bad_second, bad_first] {
+        let store = Store::of(&[gift_card("A"), gift_card("B"), gift_card("C")]);
+        let content = [&same[..], &[gift_card("C").to_string()]].concat();
+        let file = store.write("feed.ndjson", content.join("\n"));
+        let (exit, report) = skip(&store, &file, &[]);
+        assert_eq!(exit, 4, "{report}");
+        assert_eq!(report["rejected"]["keeps_all"], true, "{report}");
+        assert_eq!(report["counts"]["retired"], 0, "{report}");
+        assert_eq!(codes(&store), ["A", "B", "C"]);
+        let said = store.run(&["load", "--on-error", "skip", &file.display().to_string()]);
+        let shown = text(&[said.stdout, said.stderr].concat());
+        assert!(
+            shown.contains("nothing was retired: some records"),
+            "{shown}"
+        );
+    }
 }
 
 #[test]

@@ -81,6 +81,32 @@ fn copies_of_several_moments_are_not_published() {
 }
 
 #[test]
+fn empty_answers_with_more_are_followed() {
+    let fake = Fake::start(|target| {
+        let token = target.split_once("since=").map(|(_, rest)| rest);
+        match token.map(|token| token.split('&').next().unwrap_or_default()) {
+            None => changes(&[named("A", "old")], "first", false),
+            // Thousands of products changed that this key doesn't see.
+            Some("first") => changes(&[], "second", true),
+            Some("second") if !target.contains("wait=") => changes(&[], "third", true),
+            Some("third") if !target.contains("wait=") => {
+                changes(&[named("B", "new")], "walked", false)
+            }
+            _ => nothing("walked"),
+        }
+    });
+    let copy = Store::new();
+    let _running = start(&copy, command(&copy, &fake.base(), KEY, &options("1s")));
+    let errors = copy.path("errors");
+    for summary in [
+        "published: revision 1: 1 created, 0 changed, 0 retired, 0 unchanged",
+        "published: revision 2: 1 created, 0 changed, 0 retired, 0 unchanged",
+    ] {
+        holds(&errors, summary);
+    }
+}
+
+#[test]
 fn source_without_feed_is_polled_until_it_has_one() {
     for absent in [
         in_json("404 Not Found", "{\"type\":\"not_found\"}"),

@@ -70,7 +70,7 @@ fn has_words(what: &Value) -> bool {
 }
 
 /// Parameters without examples: tools send the examples of all parameters together, and these would end in an error.
-const WITHOUT_EXAMPLES: [&str; 4] = ["before", "since", "wait", "X-Simulate"];
+const WITHOUT_EXAMPLES: [&str; 3] = ["before", "since", "wait"];
 
 /// Holds that something has words, and examples that its schema allows.
 fn is_shown(document: &Value, name: &str, what: &Value) {
@@ -205,7 +205,9 @@ fn every_example_is_what_the_server_answers() {
                     let description = example["description"].as_str().expect("a request");
                     let answer = asked.ask(description);
                     assert_eq!(answer.status.to_string(), *status, "{path}: {description}");
-                    assert_eq!(answer.header("content-type"), Some(&**content_type));
+                    let answered = answer.header("content-type").unwrap_or_default();
+                    let answered = answered.split(';').next().unwrap_or_default();
+                    assert_eq!(answered, content_type, "{path}: {description}");
                     if status == "200" && std::env::var_os("VITRINE_BLESS").is_some() {
                         bless(name, &answer);
                         continue;
@@ -233,7 +235,7 @@ fn every_example_is_what_the_server_answers() {
 fn every_possible_error_type_has_an_example() {
     let store = Store::new();
     let document = document(&store);
-    let error = &document["components"]["schemas"]["Error"];
+    let error = &document["components"]["schemas"]["ApiError"];
     let known = &error["properties"]["type"]["x-extensible-enum"];
     let known: BTreeSet<&str> = known
         .as_array()

@@ -58,11 +58,9 @@ fn operators_are_added_listed_and_removed() {
     };
     assert_eq!(words(0), ["ines", "editor", "password"]);
     assert_eq!(words(1), ["olga", "owner", "proxy"]);
-    let last = store.ok(&["operators", "remove", "ines"]);
-    assert_eq!(last, "ines removed\n");
-    let last = store.ok(&["operators", "remove", "olga"]);
-    assert!(last.contains("There are no operators now"), "{last}");
-    assert!(!store.run(&["operators", "remove", "olga"]).status.success());
+    assert!(!store.run(&["operators", "remove", "vera"]).status.success());
+    let removed = store.ok(&["operators", "remove", "ines"]);
+    assert_eq!(removed, "ines removed\n");
     let audit = store.ok(&["audit"]);
     for part in [
         "operator ines",
@@ -74,4 +72,44 @@ fn operators_are_added_listed_and_removed() {
         assert!(audit.contains(part), "{part}: {audit}");
     }
     assert!(!audit.contains("argon2"), "{audit}");
+}
+
+#[test]
+fn last_owner_is_not_removed_or_demoted_by_commands() {
+    let store = Store::of(&[gift_card("A-1")]);
+    let add = |name: &str, role: &str| {
+        store.ok(&["operators", "add", name, "--role", role, "--proxy-only"]);
+    };
+    add("olga", "owner");
+    add("ines", "editor");
+    for refused in [
+        &["operators", "remove", "olga"][..],
+        &["operators", "set", "olga", "--role", "editor"],
+    ] {
+        let output = store.run(refused);
+        assert!(!output.status.success(), "{output:?}");
+        let message = text(&output.stderr);
+        assert!(message.contains("olga is the last owner"), "{message}");
+        assert!(message.contains("operators add NAME --role owner"));
+    }
+    store.ok(&["operators", "set", "olga", "--sign-out"]);
+    store.ok(&["operators", "set", "ines", "--role", "owner"]);
+    store.ok(&["operators", "remove", "olga"]);
+}
+
+#[test]
+fn two_owners_removed_at_once_leave_one() {
+    let store = Store::of(&[gift_card("A-1")]);
+    for name in ["ines", "olga"] {
+        store.ok(&["operators", "add", name, "--role", "owner", "--proxy-only"]);
+    }
+    let removals = ["ines", "olga"].map(|name| {
+        let mut command = store.command(&["operators", "remove", name]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().expect("vitrine runs")
+    });
+    let removed = removals.map(|mut child| child.wait().expect("it ends").success());
+    assert_eq!(removed.iter().filter(|done| **done).count(), 1);
+    let left = store.json(&["operators", "list", "--json"]);
+    assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
 }

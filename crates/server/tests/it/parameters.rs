@@ -41,9 +41,14 @@ fn assert_refused(path: &str, cases: &[Case]) {
 fn wrong_limit_is_a_pagination_error() {
     let out = &["out_of_range limit"] as &[_];
     let invalid = &["invalid_value limit"] as &[_];
-    let cases: [Case; 14] = [
+    let cases: [Case; 19] = [
         ("limit=0", PAGING, out),
-        ("limit=000", PAGING, out),
+        ("limit=000", PAGING, invalid),
+        ("limit=05", PAGING, invalid),
+        ("limit=0500", PAGING, invalid),
+        ("limit=-0", PAGING, invalid),
+        ("limit=-05", PAGING, invalid),
+        ("limit=+5", PAGING, invalid),
         ("limit=501", PAGING, out),
         ("limit=-1", PAGING, out),
         ("limit=12345678901234567890", PAGING, out),
@@ -280,7 +285,7 @@ fn edges_of_every_parameter_are_taken() {
         ("?", 72),
         ("?limit=1", 1),
         ("?limit=500", 72),
-        ("?limit=007", 7),
+        ("?limit=7", 7),
         ("?is_orderable=false", 72),
         ("?l%69mit=%31", 1),
         ("?categories=caf%C3%A9+%26+bistro&limit=2", 2),

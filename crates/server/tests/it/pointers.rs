@@ -1,6 +1,9 @@
 //! Help for wrong requests: the nearest path and parameter, and names that other APIs use.
 
-use crate::harness::{Store, gift_card};
+use serde_json::{Value, json};
+
+use crate::assortments::set;
+use crate::harness::{Store, gift_card, text};
 
 const BAD: &str = "bad_request";
 
@@ -15,6 +18,10 @@ fn unknown_paths_are_answered_with_the_nearest_one() {
         ("/v2/product/", Some("`/v2/product`")),
         ("/product/A-1", Some("`/v2/product/{product_code}`")),
         ("/openapi.yaml", Some("`/openapi.json`")),
+        ("/swagger.json", Some("`/openapi.json`")),
+        ("/v2/swagger.yaml", Some("`/openapi.json`")),
+        ("/swagger-ui/index.html", Some("`/openapi.json`")),
+        ("/v3/api-docs", Some("`/openapi.json`")),
         ("/v2/none", None),
         ("/", None),
     ] {
@@ -106,6 +113,69 @@ fn comma_lists_get_advice_to_repeat() {
     assert_eq!(reply.status, 200);
 }
 
+/// Returns a product with categories.
+fn product_of(code: &str, categories: &[&str]) -> Value {
+    let mut product = gift_card(code);
+    product["categories"] = json!(categories);
+    product
+}
+
+#[test]
+fn categories_in_one_value_or_encoded_twice_are_refused() {
+    let products = [
+        product_of("A", &["fashion", "food & drink"]),
+        product_of("B", &["home", "toys, games"]),
+    ];
+    let store = Store::of(&products);
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for (value, meant) in [
+        ("fashion,home", "`categories=fashion&categories=home`"),
+        ("fashion%2Chome", "`categories=fashion&categories=home`"),
+        (
+            "home&categories=fashion,home",
+            "`categories=fashion&categories=home`",
+        ),
+        (
+            "food%2520%2526%2520drink",
+            "`categories=food%20%26%20drink`",
+        ),
+    ] {
+        for path in ["/v2/product", "/v2/product/changes"] {
+            let target = format!("{path}?categories={value}");
+            let reply = server.get(&key, &target);
+            assert_eq!((reply.status, &*reply.error()), (400, BAD), "{target}");
+            let body = reply.json();
+            assert_eq!(body["details"][0]["type"], "invalid_value", "{target}");
+            assert_eq!(body["details"][0]["location"][1], "categories", "{target}");
+            let help = body["help"].as_str().expect("help");
+            assert!(help.contains(meant), "{target}: {help}");
+        }
+    }
+    // Categories with a comma, and lists that aren't of categories; a walk that goes on never fails.
+    for query in [
+        "categories=toys%2C%20games",
+        "categories=fashion,none",
+        "categories=food%2520and%2520drink",
+        "categories=fashion,home&after=A",
+        "categories=fashion,home&before=B",
+    ] {
+        let reply = server.get(&key, &format!("/v2/product?{query}"));
+        assert_eq!(reply.status, 200, "{query}: {}", text(&reply.body));
+    }
+}
+
+#[test]
+fn categories_of_other_keys_arent_given_away() {
+    let products = [product_of("A", &["fashion"]), product_of("B", &["secret"])];
+    let store = Store::of(&products);
+    set(&store, "few", &json!({"allow": [{"codes": ["A"]}]}));
+    let key = store.key("partner", &["--assortment", "few"]);
+    let server = store.serve();
+    let reply = server.get(&key, "/v2/product?categories=fashion,secret");
+    assert_eq!(reply.status, 200, "{}", text(&reply.body));
+}
+
 #[test]
 fn names_of_other_apis_get_a_pointer() {
     let store = Store::of(&[gift_card("A")]);
@@ -117,6 +187,9 @@ fn names_of_other_apis_get_a_pointer() {
         ("per_page=50", &["`after`", "`limit`"]),
         ("cursor=A", &["`after`", "`limit`"]),
         ("Page=2", &["`after`", "`limit`"]),
+        ("page_size=50", &["as `limit`"]),
+        ("pageSize=50", &["as `limit`"]),
+        ("count=50", &["as `limit`"]),
         ("code=A", &["`/v2/product/{code}`"]),
     ] {
         let reply = server.get(&key, &format!("/v2/product?{query}"));

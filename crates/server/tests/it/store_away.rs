@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::harness::{Reply, Server, Store, are_files, gift_card, text, wait_for};
 
@@ -226,4 +227,30 @@ fn start_over_an_emptied_store_serves_the_last_good() {
     wait_for("the new store's keys", || {
         (server.get(&other, "/v2/product/C").status == 200).then_some(())
     });
+}
+
+#[test]
+fn stopped_server_refuses_a_key_revoked_meanwhile() {
+    let setup = Setup::new(&[]);
+    wait_for("the key", || (setup.get().status == 200).then_some(()));
+    let mut connections: Vec<_> = (0..20).map(|_| setup.server.keep_alive()).collect();
+    for connection in &mut connections {
+        let reply = connection.get(&setup.key, "/v2/ping").expect("an answer");
+        assert_eq!(reply.status, 200);
+    }
+    setup.server.signal("STOP");
+    setup.store.ok(&["keys", "revoke", "reader"]);
+    // Requests that are queued when it goes on are answered before its threads ask the store.
+    std::thread::sleep(Duration::from_secs(3));
+    let request = format!(
+        "GET /v2/ping HTTP/1.1\r\nHost: vitrine.test\r\nX-Api-Key: {}\r\n\r\n",
+        setup.key
+    );
+    for connection in &mut connections {
+        connection.write(&request);
+    }
+    setup.server.signal("CONT");
+    for connection in &mut connections {
+        assert_eq!(connection.read("GET").expect("an answer").status, 401);
+    }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::answers;
+use crate::harness::receiver::Delivery;
 use crate::harness::{SAMPLE, Server, Store, are_files, gift_card, text, wait_for};
 
 fn check(store: &Store) -> Value {
@@ -220,6 +221,45 @@ fn running_server_sees_a_restore_within_a_second() {
     wait_for("the next load", || {
         (server.get(&key, "/v2/product").codes() == ["B"]).then_some(())
     });
+}
+
+#[test]
+fn restore_says_what_is_paused_and_replaced() {
+    if !are_files("a restore says what it pauses and replaces") {
+        return;
+    }
+    let delivery = Delivery::of(&[gift_card("A"), gift_card("B")]);
+    let store = &delivery.store;
+    let plain = backup(store, "plain.db");
+    let said = store.ok(&["restore", "--yes", &plain]);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let endpoint = delivery.endpoint(&[]);
+    let file = backup(store, "backup.db");
+    store.ok(&[
+        "disable",
+        "A",
+        "--allow",
+        "not-orderable=100%",
+        "--allow",
+        "states=100%",
+    ]);
+    let refused = text(&store.run(&["restore", &file]).stderr);
+    for part in [
+        "overrides (1 not ended)",
+        "pauses all endpoints until `vitrine webhooks enable`",
+    ] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    let said = store.ok(&["restore", "--yes", &file]);
+    for part in [
+        "overrides are those of the backup: 0 not ended (1 before); see `vitrine overrides list`",
+        &format!(
+            "1 webhook endpoint is paused; go on with `vitrine webhooks enable {}`",
+            endpoint.id
+        ),
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[test]

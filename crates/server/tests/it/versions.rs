@@ -102,6 +102,21 @@ fn unknown_version_is_refused() {
 }
 
 #[test]
+fn refused_version_names_all_served_versions() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for version in ["2026-12-1", "v2", "2023-07-27"] {
+        let headers = [("X-Api-Key", key.as_str()), ("X-Api-Version", version)];
+        let body = server.send("GET", "/v2/product", &headers).json();
+        let help = body["help"].as_str().expect("help");
+        for served in [CURRENT, NEWEST] {
+            assert!(help.contains(served), "{version}: {help}");
+        }
+    }
+}
+
+#[test]
 fn key_is_pinned_only_to_a_served_version() {
     let store = catalog();
     for version in ["2023-07-27", "2099-01-01", "latest", ""] {

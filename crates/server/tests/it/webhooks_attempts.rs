@@ -138,6 +138,32 @@ fn retry_after_is_obeyed() {
 }
 
 #[test]
+fn waiting_endpoint_is_tried_now() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    let _server = delivery.serve();
+    let endpoint = delivery.endpoint(&[]);
+    let retry = ["webhooks", "retry", &endpoint.id];
+    let refused = delivery.store.run(&retry);
+    assert_eq!(refused.status.code(), Some(1));
+    let told = text(&refused.stderr);
+    assert!(told.contains("has no event that waits"), "{told}");
+    let busy = Page::status("429 Too Many Requests").with("Retry-After", "3600");
+    delivery.web.set(HOOK, &[busy, Page::ok("taken")]);
+    delivery.store.load_products(&[gift_card("B")]);
+    assert_eq!(delivery.wait_for_outcome(&endpoint), "429");
+    let told = delivery.store.ok(&retry);
+    assert_eq!(told, format!("{} tried now\n", endpoint.id));
+    let events = delivery.events(2);
+    assert_eq!(events[0].bytes(), events[1].bytes());
+    delivery.wait_for_member(&endpoint, "pending", &Value::Null);
+    let audit = delivery.store.json(&["audit", "--json"]);
+    assert_eq!(audit[0]["action"], "retry", "{audit}");
+    delivery.store.ok(&["webhooks", "pause", &endpoint.id]);
+    let told = text(&delivery.store.run(&retry).stderr);
+    assert!(told.contains("is paused; enable it"), "{told}");
+}
+
+#[test]
 fn gone_receiver_disables_its_endpoint_until_it_is_enabled() {
     let delivery = Delivery::of(&[gift_card("A")]);
     let server = delivery.serve();

@@ -355,7 +355,9 @@ fn commands_name_what_is_wrong() {
         let told = create(arguments);
         assert!(told.contains(fault), "{told}");
     }
-    for command in ["show", "pause", "enable", "test", "rotate", "delete"] {
+    for command in [
+        "show", "pause", "enable", "retry", "test", "rotate", "delete",
+    ] {
         let mut arguments = vec!["webhooks", command, "wh_none"];
         if command == "delete" {
             arguments.push("--yes");

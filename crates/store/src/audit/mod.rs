@@ -77,6 +77,8 @@ pub enum AuditAction {
     PauseWebhook,
     /// Enabling a webhook endpoint.
     EnableWebhook,
+    /// An attempt of a webhook endpoint before its time.
+    RetryWebhook,
     /// New secret of a webhook endpoint.
     RotateWebhook,
     /// Test event of a webhook endpoint.
@@ -117,6 +119,7 @@ impl AuditAction {
             Self::PutBackText => "put-back",
             Self::PauseWebhook => "pause",
             Self::EnableWebhook => "enable",
+            Self::RetryWebhook => "retry",
             Self::TestWebhook => "test",
             Self::ReplayWebhook => "replay",
             Self::DeleteWebhook => "delete",

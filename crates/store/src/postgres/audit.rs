@@ -10,6 +10,7 @@ use super::session::{Session, Typed, get};
 use crate::StoreError;
 use crate::audit::{AuditContext, AuditEntry, AuditRow, Chain, Change, Confirmation, Standing};
 use crate::fail_point::FailPoint;
+use crate::operators::LoggedOperators;
 use crate::values::text_digest;
 
 pub(super) const READING: &str = "reading the audit log";
@@ -81,6 +82,20 @@ pub(super) fn has_confirmation(
     let confirmation = confirmation.as_str().to_owned();
     let found = session.row(READING, sql, &[confirmation.param()])?;
     Ok(found.is_some())
+}
+
+/// See [`OperatorStore::logged_operators`](crate::operators::OperatorStore::logged_operators).
+pub(super) fn operators(session: &mut Session, after: u64) -> Result<LoggedOperators, StoreError> {
+    let sql = "select coalesce(bool_or(subject_kind = 'operator'), false), coalesce(max(number), $1) \
+               from vitrine.audit_entry where number > $1";
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let row = session.row(READING, sql, &[after.param()])?;
+    let (found, last) = match row {
+        Some(row) => (get(&row, 0)?, get::<i64>(&row, 1)?),
+        None => (false, after),
+    };
+    let last = u64::try_from(last).unwrap_or_default();
+    Ok(LoggedOperators { found, last })
 }
 
 fn insert(

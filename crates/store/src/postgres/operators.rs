@@ -5,13 +5,13 @@ use tokio_postgres::Row;
 
 use super::lock::{self, Lock};
 use super::session::{Session as Connection, Typed, get};
-use super::{BEGIN, PostgresStore, READ_TIMEOUT, audit};
+use super::{BEGIN, PostgresStore, audit};
 use crate::StoreError;
 use crate::audit::{AuditContext, Confirmation, operator_change};
 use crate::fail_point::FailPoint;
 use crate::operators::{
-    MAX_SESSIONS, NewSession, Operator, OperatorName, OperatorRow, OperatorStore, Session,
-    TokenHash,
+    LoggedOperators, MAX_SESSIONS, NewSession, Operator, OperatorName, OperatorRow, OperatorStore,
+    Session, TokenHash, require_owner,
 };
 use crate::values::from_millis;
 
@@ -40,8 +40,12 @@ impl OperatorStore for PostgresStore {
         row.map_or(Ok(false), |row| get(&row, 0))
     }
 
+    fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError> {
+        self.quick(|session| audit::operators(session, after))
+    }
+
     fn operators(&self) -> Result<Vec<Operator>, StoreError> {
-        self.read(READING, READ_TIMEOUT, |session| {
+        self.quick(|session| {
             let mut found = Vec::new();
             each(session, |row| found.push(row))?;
             found.into_iter().map(Operator::try_from).collect()
@@ -66,6 +70,11 @@ impl OperatorStore for PostgresStore {
             if before == after {
                 return Ok(());
             }
+            require_owner(before.as_ref(), after.as_ref(), || {
+                let mut rows = Vec::new();
+                each(session, |row| rows.push(row))?;
+                Ok(rows)
+            })?;
             for sql in [
                 "delete from vitrine.operator where name = $1",
                 "delete from vitrine.operator_session where operator = $1",
@@ -127,9 +136,9 @@ impl OperatorStore for PostgresStore {
             session.execute(SESSIONS, sql, &values)?;
             let sql = "delete from vitrine.operator_session where operator = $1 and token_hash not in \
                           (select token_hash from vitrine.operator_session where operator = $1 \
-                           order by created_at desc, token_hash limit $2)";
+                           order by created_at > $3, created_at desc, token_hash limit $2)";
             let kept = i64::from(MAX_SESSIONS);
-            let values = [operator.param(), kept.param()];
+            let values = [operator.param(), kept.param(), at.param()];
             session.execute(SESSIONS, sql, &values).map(drop)
         })
     }

@@ -10,6 +10,7 @@ use super::{during, keys};
 use crate::StoreError;
 use crate::audit::{AuditContext, AuditEntry, AuditRow, Chain, Change, Confirmation, Standing};
 use crate::fail_point::FailPoint;
+use crate::operators::LoggedOperators;
 use crate::values::text_digest;
 
 const READING: &str = "reading the audit log";
@@ -83,6 +84,20 @@ pub(super) fn has_confirmation(
     let sql = "select exists (select 1 from main.audit_entry where confirmation = ?)";
     let found = connection.query_row(sql, [confirmation.as_str()], |row| row.get(0));
     found.map_err(during(READING))
+}
+
+/// See [`OperatorStore::logged_operators`](crate::operators::OperatorStore::logged_operators).
+pub(super) fn operators(
+    connection: &Connection,
+    after: u64,
+) -> Result<LoggedOperators, StoreError> {
+    let sql = "select coalesce(max(subject_kind = 'operator'), 0), coalesce(max(number), ?1) \
+               from audit_entry where number > ?1";
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let row = connection.query_row(sql, [after], |row| Ok((row.get(0)?, row.get(1)?)));
+    let (found, last): (bool, i64) = row.map_err(during(READING))?;
+    let last = u64::try_from(last).unwrap_or_default();
+    Ok(LoggedOperators { found, last })
 }
 
 fn insert(

@@ -10,8 +10,8 @@ use crate::StoreError;
 use crate::audit::{AuditContext, Confirmation, operator_change};
 use crate::fail_point::FailPoint;
 use crate::operators::{
-    MAX_SESSIONS, NewSession, Operator, OperatorName, OperatorRow, OperatorStore, Session,
-    TokenHash,
+    LoggedOperators, MAX_SESSIONS, NewSession, Operator, OperatorName, OperatorRow, OperatorStore,
+    Session, TokenHash, require_owner,
 };
 use crate::values::from_millis;
 
@@ -51,6 +51,10 @@ impl OperatorStore for SqliteStore {
         found.map_err(during(READING))
     }
 
+    fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError> {
+        audit::operators(&self.quick()?.connection, after)
+    }
+
     fn operators(&self) -> Result<Vec<Operator>, StoreError> {
         let sql = format!("select {COLUMNS} from operator o order by o.name");
         let quick = self.quick()?;
@@ -83,6 +87,11 @@ impl OperatorStore for SqliteStore {
             if before == after {
                 return Ok(());
             }
+            require_owner(before.as_ref(), after.as_ref(), || {
+                let mut rows = Vec::new();
+                each(&transaction, |row| rows.push(row))?;
+                Ok(rows)
+            })?;
             match &after {
                 Some(operator) => put(&transaction, operator),
                 None => transaction
@@ -155,8 +164,8 @@ impl OperatorStore for SqliteStore {
             transaction.execute(
                 "delete from operator_session where operator = ?1 and token_hash not in \
                     (select token_hash from operator_session where operator = ?1 \
-                     order by created_at desc, token_hash limit ?2)",
-                params![operator.as_str(), MAX_SESSIONS],
+                     order by created_at > ?3, created_at desc, token_hash limit ?2)",
+                params![operator.as_str(), MAX_SESSIONS, at],
             )?;
             Ok(())
         })

@@ -176,6 +176,14 @@ pub(crate) fn change(
             }
             row.fence += 1;
         }
+        EndpointChange::Retry => {
+            if let Some(reason) = nothing_to_retry(endpoint) {
+                let id = id.to_owned();
+                return Err(StoreError::NothingToRetry { id, reason });
+            }
+            // Without a step of the fence: an attempt in flight is the one that is wanted.
+            endpoint.progress.next_attempt_at = None;
+        }
         EndpointChange::Rotate {
             salt,
             overlap_ends_at,
@@ -194,6 +202,23 @@ pub(crate) fn change(
     count(rows)?;
     let change = webhook_change(Some(&before), Some(&after));
     Ok((Some(after), vec![change]))
+}
+
+/// Returns the reason for which an endpoint has no attempt that could be made earlier, if there is one.
+fn nothing_to_retry(endpoint: &Endpoint) -> Option<&'static str> {
+    let Progress {
+        pending,
+        next_attempt_at,
+        ..
+    } = &endpoint.progress;
+    match endpoint.status {
+        EndpointStatus::Paused => Some("is paused; enable it: `vitrine webhooks enable`"),
+        EndpointStatus::Disabled => Some("is disabled; enable it: `vitrine webhooks enable`"),
+        EndpointStatus::Active if pending.is_none() || next_attempt_at.is_none() => {
+            Some("has no event that waits for another attempt")
+        }
+        EndpointStatus::Active => None,
+    }
 }
 
 /// Adds a generation of the secret.
@@ -363,7 +388,10 @@ fn apply(row: &mut StoredEndpoint, update: &DeliveryUpdate) -> bool {
     let is_written = is_holder && row.fence == update.lease.fence;
     if is_written {
         let endpoint = &mut row.endpoint;
-        endpoint.progress = update.progress.clone();
+        // A test changes none, and an operator may have, meanwhile.
+        if update.tested.is_none() {
+            endpoint.progress = update.progress.clone();
+        }
         if let (Some(reason), EndpointStatus::Active) = (&update.disable, endpoint.status) {
             (endpoint.status, endpoint.status_reason) =
                 (EndpointStatus::Disabled, Some(reason.clone()));

@@ -1,18 +1,24 @@
 //! Operators of the console, and their sessions.
 
+use std::thread;
+
 use jiff::{SignedDuration, Timestamp};
-use vitrine_store::Store;
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::operators::{
     MAX_SESSIONS, NewSession, Operator, OperatorChange, PasswordHash, Role,
 };
+use vitrine_store::{Store, StoreError};
 
 use crate::Rule;
 
-pub const ALL: [Rule; 3] = [
+pub const ALL: [Rule; 4] = [
     (
         "operators are added, changed and removed with entries in the log",
         changes_are_logged,
+    ),
+    (
+        "one owner is left, whoever changes others",
+        last_owner_stays,
     ),
     (
         "sessions end with any change of their operator",
@@ -106,6 +112,59 @@ fn changes_are_logged(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
+fn last_owner_stays(store: &dyn Store) {
+    let add = context(AuditAction::AddOperator);
+    let (set, remove) = (AuditAction::SetOperator, AuditAction::RemoveOperator);
+    let names = ["ines", "olga"];
+    let owner = |name: &str| Operator {
+        role: Role::Owner,
+        ..operator(name, "1")
+    };
+    assert!(!store.logged_operators(0).unwrap().found);
+    let owners = || {
+        let all = store.operators().unwrap().into_iter();
+        all.filter(|one| one.role == Role::Owner).count()
+    };
+    for round in 0..10 {
+        for name in names {
+            store
+                .change_operator(&name.parse().unwrap(), &add, &mut |_| Some(owner(name)))
+                .unwrap();
+        }
+        let demote = |name: &str| {
+            let viewer = OperatorChange {
+                role: Some(Role::Viewer),
+                ..change("2")
+            };
+            let name = name.parse().unwrap();
+            match round % 2 {
+                0 => store.remove_operator(&name, &context(remove)).map(drop),
+                _ => store.set_operator(&name, &viewer, &context(set)).map(drop),
+            }
+        };
+        let outcomes = thread::scope(|scope| {
+            let running = names.map(|name| scope.spawn(move || demote(name)));
+            running.map(|thread| thread.join().unwrap())
+        });
+        let refused = outcomes.iter().filter(|outcome| outcome.is_err());
+        assert_eq!((refused.count(), owners()), (1, 1), "{outcomes:?}");
+        let refused = outcomes.into_iter().find_map(Result::err);
+        assert!(matches!(refused, Some(StoreError::LastOwner { .. })));
+    }
+    let viewer = operator("vera", "1");
+    store.add_operator(&viewer, &add).unwrap();
+    assert!(
+        store
+            .remove_operator(&viewer.name, &context(remove))
+            .unwrap()
+    );
+    let logged = store.logged_operators(0).unwrap();
+    assert!(logged.found && logged.last > 0, "{logged:?}");
+    let later = store.logged_operators(logged.last).unwrap();
+    assert_eq!((later.found, later.last), (false, logged.last));
+    assert_eq!(store.check().unwrap(), []);
+}
+
 fn sessions_end(store: &dyn Store) {
     let add = context(AuditAction::AddOperator);
     let set = context(AuditAction::SetOperator);
@@ -153,6 +212,16 @@ fn sessions_are_bounded(store: &dyn Store) {
         store.add_session(&session(&ines, number), BEGAN).unwrap();
     }
     let is_there = |token: u8| store.session(&[token; 32]).unwrap().is_some();
+    let ahead = NewSession {
+        created_at: BEGAN + SignedDuration::from_hours(1_000),
+        ..session(&olga, 201)
+    };
+    store.add_session(&ahead, BEGAN).unwrap();
+    for number in 100..100 + most {
+        store.add_session(&session(&olga, number), BEGAN).unwrap();
+    }
+    assert!(!is_there(201), "one from a clock that is ahead ends first");
+    store.add_session(&session(&olga, 200), BEGAN).unwrap();
     assert!(!is_there(0), "the oldest ended");
     assert!((1..=most).all(is_there));
     assert!(is_there(200), "others stay");

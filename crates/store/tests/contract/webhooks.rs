@@ -237,6 +237,29 @@ fn operators_change_an_endpoint(store: &dyn Store) {
         (enabled.status, enabled.status_reason),
         (EndpointStatus::Active, None)
     );
+    let context = by_tester(AuditAction::RetryWebhook);
+    let retry = || store.change_endpoint("a", &EndpointChange::Retry, &context);
+    assert!(matches!(retry(), Err(StoreError::NothingToRetry { .. })));
+    let (lease, endpoint) = take(store, &["a"]).pop().unwrap();
+    let waiting = Progress {
+        pending: Some(PendingEvent {
+            id: "msg_1".to_owned(),
+            body: "{}".to_owned(),
+            end: "p1".to_owned(),
+            failures: 3,
+        }),
+        next_attempt_at: Some(endpoint.created_at),
+        failing_since: Some(endpoint.created_at),
+        ..endpoint.progress
+    };
+    let failed = update(lease, waiting.clone());
+    assert_eq!(store.update_deliveries(&[failed]).unwrap(), [true]);
+    let due = Progress {
+        next_attempt_at: None,
+        ..waiting
+    };
+    assert_eq!(retry().unwrap().unwrap().progress, due);
+    assert!(matches!(retry(), Err(StoreError::NothingToRetry { .. })));
     let context = by_tester(AuditAction::PauseWebhook);
     let missing = store.change_endpoint("b", &EndpointChange::Enable, &context);
     assert_eq!(missing.unwrap(), None);

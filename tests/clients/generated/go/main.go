@@ -40,10 +40,10 @@ func everything(client *openapi.APIClient, ctx context.Context) []openapi.Produc
 	}
 }
 
-func refused(err error) openapi.Error {
+func refused(err error) openapi.ApiError {
 	var refusal *openapi.GenericOpenAPIError
 	check(errors.As(err, &refusal), err)
-	model, isError := refusal.Model().(openapi.Error)
+	model, isError := refusal.Model().(openapi.ApiError)
 	check(isError, "an error's model is ", refusal.Model())
 	return model
 }

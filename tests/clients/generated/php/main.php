@@ -14,7 +14,7 @@ use OpenAPI\Client\Api\ProductsApi;
 use OpenAPI\Client\Api\ServiceApi;
 use OpenAPI\Client\ApiException;
 use OpenAPI\Client\Configuration;
-use OpenAPI\Client\Model\Error;
+use OpenAPI\Client\Model\ApiError;
 
 function check(bool $holds, string $what): void
 {
@@ -44,12 +44,12 @@ function everything(ProductsApi $products): array
     return $found;
 }
 
-function refused(callable $request): Error
+function refused(callable $request): ApiError
 {
     try {
         $request();
     } catch (ApiException $refusal) {
-        check($refusal->getResponseObject() instanceof Error, 'an error is decoded');
+        check($refusal->getResponseObject() instanceof ApiError, 'an error is decoded');
         return $refusal->getResponseObject();
     }
     throw new Exception('a request that is refused');

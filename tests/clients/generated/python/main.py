@@ -4,7 +4,7 @@ import json
 import os
 import urllib.request
 
-from openapi_client import ApiClient, Configuration, Error, ProductsApi, ServiceApi
+from openapi_client import ApiClient, ApiError, Configuration, ProductsApi, ServiceApi
 from openapi_client.exceptions import BadRequestException, NotFoundException
 
 
@@ -60,7 +60,7 @@ try:
     products.get_product("NONE")
     raise AssertionError("a product that isn't there")
 except NotFoundException as error:
-    assert isinstance(error.data, Error) and error.data.type == "not_found"
+    assert isinstance(error.data, ApiError) and error.data.type == "not_found"
 try:
     products.list_products(before="A", after="B")
     raise AssertionError("two cursors")

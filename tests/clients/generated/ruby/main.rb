@@ -31,7 +31,7 @@ def refused(client)
   yield
   raise 'a request that is refused'
 rescue OpenapiClient::ApiError => e
-  OpenapiClient::Error.build_from_hash(JSON.parse(e.response_body, symbolize_names: true))
+  OpenapiClient::ErrorBody.build_from_hash(JSON.parse(e.response_body, symbolize_names: true))
 end
 
 client = client_of('VITRINE_BASE')

@@ -115,7 +115,7 @@ assert.equal((await stranger.GET("/ping")).error?.type, "unauthorized");
 
 // A later server: values that this client can't know. The first lines hold that the types take them.
 const grown = { state: "RESTING", availability: "on-demand", payout_type: "meal_voucher" } satisfies Partial<Product>;
-const fault: components["schemas"]["Error"] = { type: "on_strike", message: "no", help: null };
+const fault: components["schemas"]["ApiError"] = { type: "on_strike", message: "no", help: null };
 const sample = products.find((product) => product.code === "HALLOWMERE-GB");
 assert.ok(sample?.gift_card);
 const changed = { ...sample.gift_card, barcode_format: "aztec", redeemable_at: "by-phone", courier: { days: 3 } };

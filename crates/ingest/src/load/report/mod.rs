@@ -94,7 +94,7 @@ pub struct Rejected {
     pub records: u64,
     /// Files with the records and the reasons: one for JSON, and one for each table format.
     pub files: Vec<PathBuf>,
-    /// True if nothing was retired because some records couldn't be identified.
+    /// True if nothing was retired, because some records have no readable code, or the same one.
     pub keeps_all: bool,
 }
 
@@ -373,7 +373,9 @@ impl Rejected {
             out.push('\n');
         }
         if self.keeps_all {
-            out.push_str("nothing was retired because some records couldn't be identified\n");
+            out.push_str(
+                "nothing was retired: some records have no readable code, or the same one\n",
+            );
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use vitrine_store::audit::AuditAction;
 use vitrine_store::{Store, StoreError};
 
 use super::edits::{Edit, Judged, allowance, links};
+use super::form_faults::FormFaults;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told};
 use super::{Context, Outcome};
 use crate::assortments::{live_version, removal, rollback_note, rules_at, stored_rules, unknown};
@@ -84,13 +85,19 @@ pub(super) fn roll_back(context: &Context<'_>) -> Outcome {
 }
 
 fn rolled_back(context: &Context<'_>) -> anyhow::Result<ActPage> {
-    let (name, form) = (name(context)?, &context.form);
-    let Ok(number) = form.text("version").parse::<u32>() else {
-        bail!("Version: expected its number, such as `3`");
-    };
+    let form = &context.form;
+    let mut faults = FormFaults::default();
+    let name = faults.take(name(context));
+    let number = form.text("version").parse::<u32>();
+    let number = faults.take(number.map_err(|_| "Version: expected its number, such as `3`"));
     let allowances = form.words("allow").into_iter().map(str::parse);
     let allowances: Result<Vec<_>, String> = allowances.collect();
-    let allowances = allowances.map_err(|why| anyhow!("Raised limit of the guard: {why}"))?;
+    let allowances = allowances.map_err(|why| format!("Raised limit of the guard: {why}"));
+    let allowances = faults.take(allowances).unwrap_or_default();
+    faults.check()?;
+    let (Some(name), Some(number)) = (name, number) else {
+        bail!("the form can't be read");
+    };
     let rules = stored_rules(&rules_at(context.store, name, Some(number))?)?;
     let base = base(context, name)?;
     let edit = Edit {

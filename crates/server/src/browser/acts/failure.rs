@@ -40,6 +40,7 @@ pub(super) fn failure(error: &anyhow::Error, command: &str) -> (StatusCode, Stri
         Some(
             StoreError::AssortmentChanged { .. }
             | StoreError::AssortmentInUse { .. }
+            | StoreError::LastOwner { .. }
             | StoreError::Confirmed,
         ) => {
             let why = format!("{error:#}");

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use http::StatusCode;
-use vitrine_model::key::NewKey;
+use vitrine_model::key::contains_key;
 
 use crate::browser::answer::Problem;
 use crate::browser::query::pairs;
@@ -49,18 +49,6 @@ fn encoded_bytes(text: &str) -> usize {
         length
     });
     bytes.sum()
-}
-
-/// Returns true if a text has a whole key in it.
-fn has_key(text: &str) -> bool {
-    text.match_indices(NewKey::START).any(|(at, _)| {
-        let rest = &text[at + NewKey::START.len()..];
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
-        end.is_some_and(|end| {
-            let secret = rest[end..].strip_prefix('.').unwrap_or_default();
-            secret.starts_with(|c: char| c.is_ascii_alphanumeric())
-        })
-    })
 }
 
 /// Fields of a form.
@@ -154,7 +142,7 @@ impl Form {
                 return refused(title, &format!("`{name}` has one value."));
             }
             // Notes and labels are stored and shown.
-            if name != "key" && has_key(value) {
+            if name != "key" && contains_key(value) {
                 return refused(
                     "This form has an API key in it",
                     "Leave its secret out: what is sent here is stored and shown. Its prefix names a key.",

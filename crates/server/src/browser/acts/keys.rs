@@ -1,6 +1,6 @@
 //! Acts on API keys. A new key is shown once, on the page that made it.
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use vitrine_model::key::{KeyKind, KeyRecord};
 use vitrine_model::quota::Quota;
@@ -8,6 +8,7 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::audit::{AuditAction, AuditContext};
 
 use super::form::Form;
+use super::form_faults::FormFaults;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::visible::{difference, expired, require_assortment};
 use super::{Context, Outcome};
@@ -61,38 +62,43 @@ fn values(context: &Context<'_>) -> Vec<Field> {
     ]
 }
 
-/// Reads what a key may have.
-fn read(context: &Context<'_>) -> anyhow::Result<Changes> {
+/// Reads label and values of a key.
+///
+/// # Errors
+///
+/// If some are invalid, with all faults.
+fn read(context: &Context<'_>) -> anyhow::Result<(String, Changes)> {
     let form = &context.form;
-    let expires = form
-        .get("expires")
-        .map(|when| parse_moment(when, context.now));
-    let expires = expires
-        .transpose()
-        .map_err(|why| anyhow!("Expires: {why}"))?;
-    let quota = form.get("quota").map(str::parse::<Quota>).transpose();
-    let quota = quota.map_err(|invalid| anyhow!("Quota: expected {invalid}"))?;
+    let mut faults = FormFaults::default();
+    let label = form.text("label").to_owned();
+    if label.is_empty() || label.chars().any(char::is_control) {
+        faults.add("Label: give the key a name in plain words");
+    }
+    let expires = form.get("expires").map(|when| {
+        let moment = parse_moment(when, context.now);
+        moment.map_err(|why| format!("Expires: {why}"))
+    });
+    let expires = faults.take(expires.transpose()).flatten();
+    let quota = form.get("quota").map(|quota| {
+        let quota = quota.parse::<Quota>();
+        quota.map_err(|invalid| format!("Quota: expected {invalid}"))
+    });
+    let quota = faults.take(quota.transpose()).flatten();
     let version = form.get("api_version");
     if let Some(version) = version
         && version.parse::<ApiVersion>().is_err()
     {
-        bail!("API version: the server doesn't have {version}");
+        faults.add(&format!("API version: the server doesn't have {version}"));
     }
-    Ok(Changes {
+    faults.check()?;
+    let changes = Changes {
         label: None,
         expires_at: Some(expires.map(to_second)),
         api_version: Some(version.map(str::to_owned)),
         assortment: Some(form.get("assortment").map(str::to_owned)),
         quota: Some(quota),
-    })
-}
-
-fn label(context: &Context<'_>) -> anyhow::Result<String> {
-    let label = context.form.text("label");
-    match label.is_empty() || label.chars().any(char::is_control) {
-        true => bail!("Label: give the key a name in plain words"),
-        false => Ok(label.to_owned()),
-    }
+    };
+    Ok((label, changes))
 }
 
 /// Returns the key of the form, by its prefix.
@@ -133,7 +139,7 @@ pub(super) fn create(context: &Context<'_>) -> Outcome {
 }
 
 fn created(context: &Context<'_>) -> anyhow::Result<Told> {
-    let (label, values) = (label(context)?, read(context)?);
+    let (label, values) = read(context)?;
     let kind = match context.form.has("test") {
         true => KeyKind::Test,
         false => KeyKind::Live,
@@ -149,25 +155,50 @@ fn created(context: &Context<'_>) -> anyhow::Result<Told> {
         if let Some(name) = &record.assortment {
             require_assortment(context.store, name)?;
         }
+        let kind = match kind {
+            KeyKind::Test => "A test key",
+            KeyKind::Live => "A key",
+        };
+        let mut lines = vec![format!(
+            "{kind} with the label {label} will be created. It sees {sees}."
+        )];
+        lines.extend(limits(&record));
         return Ok(Told {
-            lines: vec![format!(
-                "A key with the label {label} will be created. It sees {sees}."
-            )],
+            lines,
             warnings: expired(&record, now),
             ..Told::default()
         });
     }
     let audit = context.audit(AuditAction::CreateKey);
     (context.store).change_keys(&audit, &mut |_| vec![record.clone()])?;
+    let mut lines = vec![format!(
+        "The key {} was created. It sees {sees}. {ONCE}",
+        key.prefix()
+    )];
+    lines.extend(limits(&record));
+    lines.push("Servers accept it within a second.".to_owned());
     Ok(Told {
-        lines: vec![format!(
-            "The key {} was created. It sees {sees}. {ONCE}",
-            key.prefix()
-        )],
+        lines,
         secret: Some(key.reveal().to_string()),
         links: all_keys(),
         ..Told::default()
     })
+}
+
+/// Returns the quota, expiry and pinned version of a key in sentences.
+fn limits(record: &KeyRecord) -> Vec<String> {
+    let quota = match record.quota {
+        Some(quota) => format!("Quota: {quota} (requests/seconds)."),
+        None => "No quota.".to_owned(),
+    };
+    let expiry = match &record.expires_at {
+        Some(at) => format!("It expires at {}.", minute(at)),
+        None => "It doesn’t expire.".to_owned(),
+    };
+    let version = record.api_version.as_ref();
+    let version =
+        version.map(|version| format!("API version of requests that name none: {version}."));
+    [quota, expiry].into_iter().chain(version).collect()
 }
 
 fn set_page(context: &Context<'_>) -> ActPage {
@@ -212,10 +243,16 @@ pub(super) fn set(context: &Context<'_>) -> Outcome {
 }
 
 fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
-    let record = known(context)?;
+    let mut faults = FormFaults::default();
+    let record = faults.take_read(known(context))?;
+    let read = faults.take_read(read(context))?;
+    faults.check()?;
+    let (Some(record), Some((label, values))) = (record, read) else {
+        bail!("the form can't be read");
+    };
     let changes = Changes {
-        label: Some(label(context)?),
-        ..read(context)?
+        label: Some(label),
+        ..values
     };
     if record.revoked_at.is_some() {
         bail!(
@@ -282,10 +319,15 @@ pub(super) fn rotate(context: &Context<'_>) -> Outcome {
 }
 
 fn rotated(context: &Context<'_>) -> anyhow::Result<Told> {
-    let record = known(context)?;
+    let mut faults = FormFaults::default();
     let now = to_second(context.now);
+    let record = faults.take_read(known(context))?;
     let ends = after(context.form.text("overlap"), now);
-    let ends = ends.map_err(|why| anyhow!("Overlap: {why}"))?;
+    let ends = faults.take(ends.map_err(|why| format!("Overlap: {why}")));
+    faults.check()?;
+    let (Some(record), Some(ends)) = (record, ends) else {
+        bail!("the form can't be read");
+    };
     if !context.form.is_confirmed() {
         if !record.is_active(now) || record.rotated_at.is_some() {
             bail!(

@@ -3,7 +3,7 @@
 //!
 //! [`ACTS`] has all acts, with the least role of each: requests are routed by it, and tests go through it.
 //!
-//! - `table`: all acts; `form`: fields of a form; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before;
+//! - `table`: all acts; `form`: fields of a form, and `form_faults`: their faults; `page`: the page of an act; `failure`: failures in words; `confirmed`: confirmations sent before;
 //!   `places`: places for acts
 //! - `overrides`: overrides of products, and `override_change`: what they do; `again`: those that ended, made again; `selection`: the products that a form selects
 //! - `rules`: the editor of an assortment; `assortments`: other acts on them; `edits`: how both are judged and written
@@ -16,6 +16,7 @@ mod confirmed;
 mod edits;
 mod failure;
 pub(super) mod form;
+mod form_faults;
 pub(super) mod index;
 mod keys;
 mod operators;
@@ -50,9 +51,9 @@ use super::sign_in::{Viewer, forbidden};
 use super::{Browser, PageRequest};
 
 /// Maximum length of what is filled in, as browsers encode it, in bytes: the codes of some ten thousand products.
-pub(super) const MAX_FORM_BYTES: usize = 256 << 10;
+const MAX_FORM_BYTES: usize = 256 << 10;
 
-/// The same of a form with rules. Forms are read before it is known who sends them; longer rules need a command.
+/// The same of a form with rules. Longer rules need a command.
 const MAX_RULES_FORM_BYTES: usize = 2 << 20;
 
 /// Maximum length of what pages add to a form, so that all that can be planned can be confirmed.

@@ -1,10 +1,12 @@
 //! Acts on operators. A password is made by the server and shown once, so that nobody types one for somebody else.
 
 use anyhow::{Context as _, anyhow, bail};
+use vitrine_store::StoreError;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::operators::{Operator, OperatorChange, OperatorName, PasswordHash, Role};
 
 use super::form::Form;
+use super::form_faults::FormFaults;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
 use crate::operators::new_operator;
@@ -80,17 +82,15 @@ fn new_password(context: &Context<'_>) -> anyhow::Result<Option<(String, Passwor
     Ok(Some((text, hash)))
 }
 
-/// Refuses what would leave nobody who can change operators here.
+/// Refuses a plan that would leave no owner. The store refuses the change itself, whoever is faster.
 fn require_other_owner(context: &Context<'_>, operator: &Operator) -> anyhow::Result<()> {
     let all = context.store.operators()?;
     let is_other = |one: &Operator| one.role == Role::Owner && one.name != operator.name;
-    match operator.role != Role::Owner || all.iter().any(is_other) {
-        true => Ok(()),
-        false => bail!(
-            "{} is the last owner; make somebody else an owner first",
-            operator.name
-        ),
+    if operator.role != Role::Owner || all.iter().any(is_other) {
+        return Ok(());
     }
+    let name = operator.name.to_string();
+    Err(StoreError::LastOwner { name }.into())
 }
 
 fn all_operators() -> Vec<(String, &'static str)> {
@@ -123,11 +123,17 @@ pub(super) fn add(context: &Context<'_>) -> Outcome {
 }
 
 fn added(context: &Context<'_>) -> anyhow::Result<Told> {
-    let (name, role) = (name(context)?, role(context)?);
-    let has_password = match context.form.text("sign_in") {
-        "password" => true,
-        "proxy" => false,
-        _ => bail!("Sign-in: expected `password` or `proxy`"),
+    let mut faults = FormFaults::default();
+    let (name, role) = (faults.take(name(context)), faults.take(role(context)));
+    let sign_in = match context.form.text("sign_in") {
+        "password" => Ok(true),
+        "proxy" => Ok(false),
+        _ => Err("Sign-in: expected `password` or `proxy`"),
+    };
+    let sign_in = faults.take(sign_in);
+    faults.check()?;
+    let (Some(name), Some(role), Some(has_password)) = (name, role, sign_in) else {
+        bail!("the form can't be read");
     };
     let exists = || anyhow!("Name: there is an operator {name} already");
     if context.store.operator(&name)?.is_some() {
@@ -202,17 +208,26 @@ pub(super) fn set(context: &Context<'_>) -> Outcome {
 }
 
 fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
-    let (before, role) = (known(context)?, role(context)?);
+    let mut faults = FormFaults::default();
+    let before = faults.take_read(known(context))?;
+    let role = faults.take(role(context));
+    let password = context.form.text("password");
+    if !["", "none", "new"].contains(&password) {
+        faults.add("Password: expected `new`, `none` or nothing");
+    }
+    faults.check()?;
+    let (Some(before), Some(role)) = (before, role) else {
+        bail!("the form can't be read");
+    };
     let name = &before.name;
     if role != Role::Owner {
         require_other_owner(context, &before)?;
     }
-    let (password, shown) = match context.form.text("password") {
-        "" => (None, None),
+    let (password, shown) = match password {
         "none" => (Some(None), None),
         "new" => new_password(context)?
             .map_or((None, None), |(text, hash)| (Some(Some(hash)), Some(text))),
-        _ => bail!("Password: expected `new`, `none` or nothing"),
+        _ => (None, None),
     };
     let mut lines = vec![match before.role == role {
         true => format!("{name} stays {role}."),

@@ -10,6 +10,7 @@ use vitrine_model::product::State;
 use vitrine_store::audit::AuditAction;
 
 use super::form::Form;
+use super::form_faults::FormFaults;
 use super::override_change::told;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told};
 use super::{Context, Outcome, again, selection};
@@ -19,6 +20,9 @@ use crate::times::to_second;
 
 /// Maximum number of overrides that stay which have a sentence each.
 const MAX_REMAINING: usize = 3;
+
+/// Maximum number of values that an override sets here.
+const MAX_VALUES: usize = 250;
 
 /// An act that makes an override.
 #[derive(Clone, Copy)]
@@ -124,7 +128,7 @@ impl Make {
         };
         let request = match self.request(context, now) {
             Ok(request) => request,
-            Err(fault) => return page.with_fault(fault),
+            Err(error) => return page.failed(&error, self.command),
         };
         for (name, time) in [("from", request.from), ("until", request.until)] {
             if let Some(time) = time {
@@ -155,7 +159,7 @@ impl Make {
     }
 
     /// Reads the form. `now` is the time by the clock of the store, by which overrides begin and end.
-    fn request(self, context: &Context<'_>, now: Timestamp) -> Result<Request, String> {
+    fn request(self, context: &Context<'_>, now: Timestamp) -> anyhow::Result<Request> {
         let form = &context.form;
         let time = |name: &str| {
             let parse = |text| match parse_instant(text, now)? {
@@ -168,24 +172,31 @@ impl Make {
             form.get(name).map(parse).transpose()
         };
         let values = match self.kind {
-            Kind::Disable => vec![
+            Kind::Disable => Ok(vec![
                 Assignment::State(State::TemporarilyDisabled),
                 Assignment::IsOrderable(false),
-            ],
-            Kind::Hide => vec![Assignment::Hidden],
-            Kind::Set => values(&form.lines("value"))?,
+            ]),
+            Kind::Hide => Ok(vec![Assignment::Hidden]),
+            Kind::Set => values(&form.lines("value")),
         };
+        let mut faults = FormFaults::default();
+        let selection = faults.take_read(selection::read(form))?;
+        let values = faults.take(values);
+        let from = faults.take(time("from").map_err(|why| format!("Begins: {why}.")));
+        let until = faults.take(time("until").map_err(|why| format!("Ends: {why}.")));
+        let allowances = faults.take(allowances(form));
+        faults.check()?;
         Ok(Request {
             definition: Definition {
                 kind: self.kind,
-                selection: selection::read(form)?,
+                selection: selection.unwrap_or_default(),
                 frozen: None,
-                values,
-                allowances: allowances(form)?,
+                values: values.unwrap_or_default(),
+                allowances: allowances.unwrap_or_default(),
             },
             is_frozen: form.has("frozen"),
-            from: time("from").map_err(|why| format!("Begins: {why}."))?,
-            until: time("until").map_err(|why| format!("Ends: {why}."))?,
+            from: from.flatten(),
+            until: until.flatten(),
             by: context.viewer.name.to_string(),
             note: context.note(),
             confirmation: context.confirmation.cloned(),
@@ -212,7 +223,14 @@ pub(super) fn allowances(form: &Form) -> Result<Vec<Allowance>, String> {
 /// Reads values, one a line.
 fn values(lines: &str) -> Result<Vec<Assignment>, String> {
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
-    let parsed = lines.map(|line| {
+    let lines: Vec<&str> = lines.collect();
+    if lines.len() > MAX_VALUES {
+        return Err(format!(
+            "Values: these are {} lines, and the limit is {MAX_VALUES}.",
+            lines.len()
+        ));
+    }
+    let parsed = lines.into_iter().map(|line| {
         line.parse::<Assignment>()
             .map_err(|invalid| format!("Values: `{}` isn't {invalid}.", line.replace('`', "'")))
     });
@@ -248,7 +266,7 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
     let page = enable_page(context);
     let selection = match selection::read(&context.form) {
         Ok(selection) => selection,
-        Err(fault) => return page.with_fault(fault).into(),
+        Err(error) => return page.failed(&error, "vitrine enable").into(),
     };
     match disabling(context.store, &selection) {
         Ok(found) => {

@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 use vitrine_model::hexadecimal::Hexadecimal;
 
 use super::failure::failure;
+use super::form_faults::FormFaults;
 use super::{Act, Context, Outcome};
 use crate::browser::answer::{self, ASSETS, Problem, Shown};
 use crate::browser::sign_in::Viewer;
@@ -219,7 +220,16 @@ pub(super) struct ActPage {
     lead: &'static str,
     fields: Vec<Field>,
     step: Step,
-    fault: Option<(StatusCode, String)>,
+    /// Status and texts of the faults; none if there is no fault.
+    faults: Option<(StatusCode, Vec<String>)>,
+}
+
+/// A fault as it is shown.
+struct FaultView<'a> {
+    /// Name of the field beside which it is shown; above the form if it is about none.
+    field: Option<&'static str>,
+    /// Text and code, alternating.
+    text: Vec<&'a str>,
 }
 
 #[derive(Template)]
@@ -231,10 +241,7 @@ struct Rendered<'a> {
     lead: &'a str,
     path: &'a str,
     token: &'a str,
-    /// Text and code, alternating.
-    fault: Vec<&'a str>,
-    /// Name of the field beside which the fault is shown; above the form if it is about none.
-    faulty: Option<&'static str>,
+    faults: Vec<FaultView<'a>>,
     fields: &'a [Field],
     step: &'a Step,
     /// Random name of the confirmation.
@@ -253,13 +260,20 @@ impl Rendered<'_> {
         group.iter().any(|field| !field.value.is_empty())
     }
 
-    /// Returns true if there is a fault that is about no field.
-    fn has_general_fault(&self) -> bool {
-        self.faulty.is_none() && self.fault != [""]
+    /// Returns the texts of the faults that are about a field, or about none.
+    fn faults_of(&self, field: Option<&'static str>) -> impl Iterator<Item = &[&str]> {
+        let own = self.faults.iter().filter(move |fault| fault.field == field);
+        own.map(|fault| fault.text.as_slice())
     }
 
     fn is_faulty(&self, field: &Field) -> bool {
-        self.faulty == Some(field.name)
+        self.faults_of(Some(field.name)).next().is_some()
+    }
+
+    /// Returns true for the first field with a fault.
+    fn is_first_faulty(&self, field: &Field) -> bool {
+        let first = self.fields.iter().find(|field| self.is_faulty(field));
+        first.is_some_and(|first| first.name == field.name)
     }
 }
 
@@ -271,14 +285,19 @@ impl ActPage {
             lead,
             fields,
             step: Step::Fill,
-            fault: None,
+            faults: None,
         }
     }
 
     /// Returns the page with a fault of the form.
     pub(super) fn with_fault(self, fault: String) -> Self {
+        self.with_faults(FormFaults(vec![fault]))
+    }
+
+    /// Returns the page with all faults of the form.
+    pub(super) fn with_faults(self, FormFaults(faults): FormFaults) -> Self {
         Self {
-            fault: Some((StatusCode::BAD_REQUEST, fault)),
+            faults: Some((StatusCode::BAD_REQUEST, faults)),
             ..self
         }
     }
@@ -317,8 +336,12 @@ impl ActPage {
 
     /// Returns the page with a failure. `command` does the same elsewhere.
     pub(super) fn failed(self, error: &anyhow::Error, command: &str) -> Self {
+        if let Some(faults) = error.downcast_ref::<FormFaults>() {
+            return self.with_faults(faults.clone());
+        }
+        let (status, fault) = failure(error, command);
         Self {
-            fault: Some(failure(error, command)),
+            faults: Some((status, vec![fault])),
             ..self
         }
     }
@@ -368,11 +391,18 @@ impl ActPage {
         self.fields.iter().find(is_about).map(|field| field.name)
     }
 
+    fn view<'a>(&self, fault: &'a str) -> FaultView<'a> {
+        FaultView {
+            field: self.faulty(fault),
+            text: fault.split('`').collect(),
+        }
+    }
+
     pub(super) fn render(&self, act: &Act, viewer: &Viewer) -> Shown {
-        let (status, fault) = match (&self.fault, &self.step) {
-            (Some((status, fault)), _) => (*status, fault.as_str()),
-            (None, Step::Refused(_)) => (StatusCode::CONFLICT, ""),
-            (None, _) => (StatusCode::OK, ""),
+        let (status, faults) = match (&self.faults, &self.step) {
+            (Some((status, faults)), _) => (*status, faults.as_slice()),
+            (None, Step::Refused(_)) => (StatusCode::CONFLICT, &[][..]),
+            (None, _) => (StatusCode::OK, &[][..]),
         };
         let page = Rendered {
             assets: ASSETS,
@@ -381,8 +411,7 @@ impl ActPage {
             lead: self.lead,
             path: act.path,
             token: &viewer.form_token,
-            fault: fault.split('`').collect(),
-            faulty: self.faulty(fault),
+            faults: faults.iter().map(|fault| self.view(fault)).collect(),
             fields: &self.fields,
             step: &self.step,
             once: password::random().map_err(|_| Problem::failed("This page can't be shown"))?,

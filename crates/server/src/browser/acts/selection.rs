@@ -1,5 +1,6 @@
 //! The products that a form selects: by codes and patterns, and by filters, as on command lines.
 
+use anyhow::{anyhow, bail};
 use vitrine_ingest::selection::{CodePattern, Selection};
 use vitrine_model::geo::Country;
 use vitrine_model::money::Currency;
@@ -7,6 +8,7 @@ use vitrine_model::product::{PayoutTypeName, State};
 
 use super::Context;
 use super::form::Form;
+use super::form_faults::FormFaults;
 use super::page::{Field, FieldKind};
 
 /// Returns the fields of a selection.
@@ -48,44 +50,51 @@ pub(super) fn fields(context: &Context<'_>) -> Vec<Field> {
 }
 
 /// Reads the selection of a form; one that selects nothing in particular is refused.
-pub(super) fn read(form: &Form) -> Result<Selection, String> {
-    let selection = Selection {
-        codes: each(&form.words("code"), "Product codes", |word| {
-            word.parse::<CodePattern>()
-        })?,
-        countries: each(&form.words("country"), "Countries", Country::assigned)?,
-        categories: form
-            .items("category")
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
-        currencies: each(&form.words("currency"), "Currencies", |word| {
-            let currency = word.parse::<Currency>()?;
-            Ok(currency.as_str().to_owned())
-        })?,
-        payout_types: each(&form.words("payout_type"), "Payout types", |word| {
-            let name = word.parse::<PayoutTypeName>()?;
-            Ok(name.as_str().to_owned())
-        })?,
-        states: each(&form.words("state"), "States", |word| {
-            let state = word.parse::<State>()?;
-            Ok(state.as_str().to_owned())
-        })?,
-        name: form.get("name").map(str::to_owned),
-        is_orderable: match form.text("orderable") {
-            "" => None,
-            "yes" => Some(true),
-            "no" => Some(false),
-            _ => return Err("Orderable: choose one of the values of the form.".to_owned()),
-        },
+///
+/// # Errors
+///
+/// If fields are invalid, with all faults.
+pub(super) fn read(form: &Form) -> anyhow::Result<Selection> {
+    let mut faults = FormFaults::default();
+    let codes = each(&form.words("code"), "Product codes", |word| {
+        word.parse::<CodePattern>()
+    });
+    let countries = each(&form.words("country"), "Countries", Country::assigned);
+    let currencies = each(&form.words("currency"), "Currencies", |word| {
+        let currency = word.parse::<Currency>()?;
+        Ok(currency.as_str().to_owned())
+    });
+    let payout_types = each(&form.words("payout_type"), "Payout types", |word| {
+        let name = word.parse::<PayoutTypeName>()?;
+        Ok(name.as_str().to_owned())
+    });
+    let states = each(&form.words("state"), "States", |word| {
+        let state = word.parse::<State>()?;
+        Ok(state.as_str().to_owned())
+    });
+    let is_orderable = match form.text("orderable") {
+        "" => Ok(None),
+        "yes" => Ok(Some(true)),
+        "no" => Ok(Some(false)),
+        _ => Err("Orderable: choose one of the values of the form."),
     };
-    match selection == Selection::default() {
-        true => Err(
-            "Product codes: no products are selected; name some, or all of them with `*`."
-                .to_owned(),
-        ),
-        false => Ok(selection),
+    let categories = form.items("category").into_iter();
+    let selection = Selection {
+        codes: faults.take(codes).unwrap_or_default().into(),
+        countries: faults.take(countries).unwrap_or_default(),
+        categories: categories.map(str::to_owned).collect(),
+        currencies: faults.take(currencies).unwrap_or_default(),
+        payout_types: faults.take(payout_types).unwrap_or_default(),
+        states: faults.take(states).unwrap_or_default(),
+        name: form.get("name").map(str::to_owned),
+        is_orderable: faults.take(is_orderable).flatten(),
+    };
+    faults.check()?;
+    if selection == Selection::default() {
+        bail!("Product codes: no products are selected; name some, or all of them with `*`.");
     }
+    let checked = selection.checked();
+    checked.map_err(|too_large| anyhow!("Product codes: this selects by {too_large}."))
 }
 
 fn each<T>(

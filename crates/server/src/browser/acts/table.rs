@@ -153,6 +153,13 @@ pub const ACTS: &[Act] = &[
         webhooks::test,
     ),
     act(
+        "/acts/retry-webhook",
+        Role::Owner,
+        ("Webhooks", "Try a webhook endpoint now"),
+        webhooks::show_retry,
+        webhooks::retry,
+    ),
+    act(
         "/acts/pause-webhook",
         Role::Owner,
         ("Webhooks", "Pause a webhook endpoint"),

@@ -1,14 +1,15 @@
 //! Acts on webhook endpoints.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::record::{Availability, PublishedRevision};
-use vitrine_store::webhooks::{Endpoint, EndpointChange, EventFormat};
+use vitrine_store::webhooks::{Endpoint, EndpointChange, EndpointStatus, EventFormat};
 
+use super::form_faults::FormFaults;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::{Context, Outcome};
-use crate::webhooks::{has_changes_since, replay_position};
+use crate::webhooks::{has_changes_since, replay_position, require_key};
 
 /// A change of an endpoint, and a warning of an effect that the operator may not have meant.
 struct Decided {
@@ -47,6 +48,15 @@ const TEST: OnEndpoint = OnEndpoint {
         "A test event will be sent to",
         "A test event was asked for:",
     ),
+    undo: None,
+};
+
+const RETRY: OnEndpoint = OnEndpoint {
+    title: "Try a webhook endpoint now",
+    lead: "A deliverer makes the next attempt within a second, without waiting for its time.",
+    action: AuditAction::RetryWebhook,
+    command: "vitrine webhooks retry",
+    words: ("The waiting event will be sent now to", "Tried now:"),
     undo: None,
 };
 
@@ -93,6 +103,21 @@ pub(super) fn test(context: &Context<'_>) -> Outcome {
     })
 }
 
+pub(super) fn show_retry(context: &Context<'_>) -> Outcome {
+    RETRY.page(context).into()
+}
+
+pub(super) fn retry(context: &Context<'_>) -> Outcome {
+    RETRY.run(context, |endpoint| {
+        require_key(context.store, endpoint)?;
+        let is_active = endpoint.status == EndpointStatus::Active;
+        match is_active && endpoint.progress.next_attempt_at.is_some() {
+            true => Ok(EndpointChange::Retry.into()),
+            false => bail!("Endpoint: it isn’t active, or no event waits for another attempt"),
+        }
+    })
+}
+
 pub(super) fn show_pause(context: &Context<'_>) -> Outcome {
     PAUSE.page(context).into()
 }
@@ -122,10 +147,11 @@ pub(super) fn show_replay(context: &Context<'_>) -> Outcome {
 }
 
 pub(super) fn replay(context: &Context<'_>) -> Outcome {
-    REPLAY.run_on(context, replay_page(context), |endpoint| {
-        let number = context.form.text("since").parse::<u64>();
-        let number =
-            number.map_err(|_| anyhow!("Since revision: expected its number, such as `12`"))?;
+    let mut faults = FormFaults::default();
+    let number = context.form.text("since").parse::<u64>();
+    let number = number.map_err(|_| "Since revision: expected its number, such as `12`");
+    let number = faults.take(number).unwrap_or_default();
+    REPLAY.run_on(context, (replay_page(context), faults), |endpoint| {
         let revision = context.store.revision(number)?;
         let revision =
             revision.ok_or_else(|| anyhow!("Since revision: there is no revision {number}"))?;
@@ -186,16 +212,17 @@ impl OnEndpoint {
         context: &Context<'_>,
         decide: impl FnOnce(&Endpoint) -> anyhow::Result<Decided>,
     ) -> Outcome {
-        self.run_on(context, self.page(context), decide)
+        let form = (self.page(context), FormFaults::default());
+        self.run_on(context, form, decide)
     }
 
     fn run_on(
         self,
         context: &Context<'_>,
-        page: ActPage,
+        (page, faults): (ActPage, FormFaults),
         decide: impl FnOnce(&Endpoint) -> anyhow::Result<Decided>,
     ) -> Outcome {
-        match self.perform(context, decide) {
+        match self.perform(context, faults, decide) {
             Ok(told) if context.form.is_confirmed() => page.done(told),
             Ok(told) => page.planned(told),
             Err(error) => page.failed(&error, self.command),
@@ -206,12 +233,16 @@ impl OnEndpoint {
     fn perform(
         self,
         context: &Context<'_>,
+        mut faults: FormFaults,
         decide: impl FnOnce(&Endpoint) -> anyhow::Result<Decided>,
     ) -> anyhow::Result<Told> {
         let id = context.form.text("endpoint");
         let missing =
             || anyhow!("Endpoint: there is none with this id; the page of webhooks lists all");
-        let endpoint = context.store.endpoint(id)?.ok_or_else(missing)?;
+        let found = context.store.endpoint(id)?.ok_or_else(missing);
+        let found = faults.take_read(found)?;
+        faults.check()?;
+        let endpoint = found.ok_or_else(missing)?;
         let Decided { change, warning } = decide(&endpoint)?;
         let (will, did) = self.words;
         let Endpoint { id, url, .. } = &endpoint;

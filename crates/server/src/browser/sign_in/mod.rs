@@ -1,6 +1,7 @@
 //! Sign-in of operators: who asks for a page, and what ends that.
 //!
-//! Without operators the console shows everything to all who reach it, and acts for nobody. With operators, a request is one's by the
+//! A console that never had operators shows everything to all who reach it, and acts for nobody. It stays closed once it had one: without
+//! an owner, the sign-in page names the command that adds one. With operators, a request is one's by the
 //! session in its cookie, or by the user header of a proxy that is trusted to sign people in. Sessions are read from the store with
 //! each request, so that they end everywhere at once.
 //!
@@ -17,20 +18,19 @@ pub(super) mod pages;
 mod token;
 pub(crate) mod viewer;
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::{HeaderName, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Semaphore;
-use vitrine_store::operators::{Operator, Session};
+use vitrine_store::operators::{Operator, Role, Session};
 use vitrine_store::{Store, StoreError};
 
 use self::attempts::Attempts;
 use self::token::Token;
 pub(crate) use self::viewer::Viewer;
-use super::PageRequest;
 use super::answer::Problem;
+use super::{Browser, PageRequest};
 use crate::error_chain::ErrorChain;
 use crate::http::access::client::{ForwardedHeader, Proxies, TrustedPeer};
 
@@ -39,6 +39,9 @@ const MAX_IDLE: SignedDuration = SignedDuration::from_hours(1);
 
 /// Time after its sign-in at which each session ends.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(12);
+
+/// Difference of clocks that servers may have. A session with a later time than this is over here: it would outlast its limits.
+const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Interval at which the use of a session is stored.
 const USE_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
@@ -61,20 +64,27 @@ pub struct SignInSettings {
 /// Person or program that asks for a page.
 #[derive(Debug, Clone)]
 pub(super) enum Asker {
-    /// Anybody: there are no operators.
+    /// Anybody: there never were operators.
     Anybody,
     /// An operator.
     Operator(Viewer),
     /// Somebody who must sign in first.
-    Unknown,
+    Unknown {
+        /// False if nobody can change operators here.
+        has_owner: bool,
+    },
 }
 
-/// Knowledge of whether there are operators, for the time during which the store can't be read.
+/// Knowledge of whether the store has, or ever had, operators. It counts while the store can't be read, and spares reading the
+/// audit log again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
-    Nothing = 0,
-    Operators = 1,
-    NoOperators = 2,
+    /// Nothing was read yet.
+    Nothing,
+    /// There are or were operators.
+    Operators,
+    /// The audit log has no operators up to this entry.
+    NoOperators(u64),
 }
 
 /// Sign-in of one server.
@@ -85,8 +95,8 @@ pub(super) struct SignIn {
     attempts: Arc<Attempts>,
     /// Permits to check a password.
     hashes: Arc<Semaphore>,
-    known: AtomicU8,
-    /// Last failure to read the store that was logged.
+    known: RwLock<Known>,
+    /// Time of the last warning.
     failure: RwLock<Option<Timestamp>>,
 }
 
@@ -103,7 +113,7 @@ impl SignIn {
             },
             attempts: Arc::new(Attempts::new()),
             hashes: Arc::new(Semaphore::new(MAX_HASHES)),
-            known: AtomicU8::new(Known::Nothing as u8),
+            known: RwLock::new(Known::Nothing),
             failure: RwLock::new(None),
         }
     }
@@ -117,21 +127,56 @@ impl SignIn {
         if let Some((token, session)) = self.session(request, now)? {
             return Ok(Asker::Operator(Viewer::by_session(session, &token)));
         }
-        match self.store.has_operators() {
-            Ok(has) => {
-                let known = if has {
-                    Known::Operators
-                } else {
-                    Known::NoOperators
-                };
-                self.known.store(known as u8, Ordering::Relaxed);
-                Ok(if has { Asker::Unknown } else { Asker::Anybody })
-            }
-            // Without operators, the catalog is shown from memory, as ever.
-            Err(_) if self.known.load(Ordering::Relaxed) == Known::NoOperators as u8 => {
-                Ok(Asker::Anybody)
-            }
+        match self.had_operators() {
+            Ok(true) => Ok(Asker::Unknown {
+                // Only the sign-in page shows it.
+                has_owner: request.path != SIGN_IN
+                    || self.has_owner().map_err(|error| self.away(&error))?,
+            }),
+            Ok(false) => Ok(Asker::Anybody),
+            // A console that never had operators shows the catalog from memory.
+            Err(_) if matches!(self.known(), Known::NoOperators(_)) => Ok(Asker::Anybody),
             Err(error) => Err(self.away(&error)),
+        }
+    }
+
+    fn known(&self) -> Known {
+        *self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_known(&self, known: Known) {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+
+    /// Returns whether there are operators, or the audit log says that there were. Reads each entry of the log once.
+    fn had_operators(&self) -> Result<bool, StoreError> {
+        let read = match self.known() {
+            Known::Operators => return Ok(true),
+            Known::NoOperators(last) => last,
+            Known::Nothing => 0,
+        };
+        let had = if self.store.has_operators()? {
+            true
+        } else {
+            let logged = self.store.logged_operators(read)?;
+            if !logged.found {
+                self.set_known(Known::NoOperators(logged.last));
+            }
+            logged.found
+        };
+        if had {
+            self.set_known(Known::Operators);
+        }
+        Ok(had)
+    }
+
+    /// Returns whether there is an owner. If rows are damaged, nobody is told that there is none: `vitrine check` reports them.
+    fn has_owner(&self) -> Result<bool, StoreError> {
+        let is_owner = |operator: &Operator| operator.role == Role::Owner;
+        match self.store.operators() {
+            Ok(operators) => Ok(operators.iter().any(is_owner)),
+            Err(StoreError::Damaged(_)) => Ok(true),
+            Err(error) => Err(error),
         }
     }
 
@@ -189,12 +234,20 @@ impl SignIn {
         let Some(session) = found.map_err(|error| self.away(&error))? else {
             return Ok(None);
         };
-        let is_over = now.duration_since(session.created_at) > MAX_AGE
+        let is_from_future = now.duration_since(session.created_at) < -MAX_CLOCK_DIFFERENCE
+            || now.duration_since(session.used_at) < -MAX_CLOCK_DIFFERENCE;
+        if is_from_future {
+            self.warn(now, || {
+                tracing::warn!(session.created_at = %session.created_at, session.used_at = %session.used_at, "refused a session of the console with a time in the future: set the clocks of the servers");
+            });
+        }
+        let is_over = is_from_future
+            || now.duration_since(session.created_at) > MAX_AGE
             || now.duration_since(session.used_at) > MAX_IDLE;
         if is_over {
             return Ok(None);
         }
-        self.known.store(Known::Operators as u8, Ordering::Relaxed);
+        self.set_known(Known::Operators);
         if now.duration_since(session.used_at) > USE_INTERVAL
             && let Err(error) = self.store.use_session(&token.hash(), now)
             && !matches!(error, StoreError::Busy { .. })
@@ -204,20 +257,43 @@ impl SignIn {
         Ok(Some((token, session)))
     }
 
-    /// Returns the problem of a sign-in that can't be checked. Logged once a minute: each page asks.
-    fn away(&self, error: &StoreError) -> Problem {
-        let now = Timestamp::now();
+    /// Logs a warning, at most once a minute: each page asks.
+    fn warn(&self, now: Timestamp, log: impl FnOnce()) {
         let mut last = self.failure.write().unwrap_or_else(PoisonError::into_inner);
         let is_due = last.is_none_or(|last| now.duration_since(last) > USE_INTERVAL);
         if is_due {
             *last = Some(now);
-            tracing::warn!(error = %ErrorChain(error), "the console can't check who is signed in");
+            log();
         }
+    }
+
+    /// Returns the problem of a sign-in that can't be checked.
+    fn away(&self, error: &StoreError) -> Problem {
+        self.warn(Timestamp::now(), || {
+            tracing::warn!(error = %ErrorChain(error), "the console can't check who is signed in");
+        });
         Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "The store can't be read",
             "Who is signed in can't be checked until the store is back. See the server's log for the cause.",
         )
+    }
+}
+
+impl Browser {
+    /// Returns true if an operator asks, who may send more than [`super::MAX_UNKNOWN_FORM_BYTES`].
+    pub async fn is_operator(self: &Arc<Self>, request: &PageRequest) -> bool {
+        matches!(self.asker(request).await, Ok(Asker::Operator(_)))
+    }
+
+    /// Returns who asks, on a thread that may block.
+    pub(super) async fn asker(self: &Arc<Self>, request: &PageRequest) -> Result<Asker, Problem> {
+        let (browser, request) = (Arc::clone(self), request.clone());
+        let asked = tokio::task::spawn_blocking(move || browser.sign_in.asker(&request)).await;
+        asked.unwrap_or_else(|error| {
+            tracing::error!(%error, "checking who asks for a page of the console panicked");
+            Err(Problem::failed("This page can't be shown"))
+        })
     }
 }
 

@@ -34,6 +34,8 @@ struct SignInPage<'a> {
     name: &'a str,
     next: &'a str,
     fault: Option<&'a str>,
+    /// False if nobody can change operators here.
+    has_owner: bool,
 }
 
 const WRONG: &str = "The name or the password is wrong.";
@@ -53,8 +55,21 @@ fn page(status: StatusCode, name: &str, next: &str, fault: Option<&str>) -> Page
         name,
         next: &checked_next(next),
         fault,
+        has_owner: true,
     };
     answer::html(status, &shown).unwrap_or_else(Problem::page)
+}
+
+/// Returns the page on which nothing was tried yet.
+fn first_page(next: &str, has_owner: bool) -> Page {
+    let shown = SignInPage {
+        assets: ASSETS,
+        name: "",
+        next: &checked_next(next),
+        fault: None,
+        has_owner,
+    };
+    answer::html(StatusCode::OK, &shown).unwrap_or_else(Problem::page)
 }
 
 /// Returns a path of this console to go to after the sign-in. All else would lead elsewhere.
@@ -123,7 +138,7 @@ impl SignIn {
         let next = form.as_ref().ok().and_then(|form| form.get("next"));
         let next = next.unwrap_or(HOME);
         match asker {
-            Asker::Unknown => page(StatusCode::OK, "", next, None),
+            Asker::Unknown { has_owner } => first_page(next, *has_owner),
             Asker::Anybody | Asker::Operator(_) => see_other(&checked_next(next)),
         }
     }

@@ -21,6 +21,7 @@ use crate::assortments::{
     without_mark,
 };
 use crate::cli::load::operator;
+use crate::cli::plain_text::PlainText;
 use crate::cli::{
     Outcome, OutputArgs, PlanArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
 };
@@ -51,7 +52,7 @@ struct EditArgs {
     #[command(flatten)]
     plan: PlanArgs,
     /// Note for the history.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
     /// Raise the limit of the guard: `retire=PERCENT%` of the products that the assortment shows may go (20% otherwise).
     #[arg(long, value_name = "NAME=PERCENT%")]
@@ -105,7 +106,7 @@ pub(in crate::cli) struct Remove {
     #[command(flatten)]
     output: OutputArgs,
     /// Note for the history.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
     /// The assortment.
     name: String,

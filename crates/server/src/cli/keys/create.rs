@@ -13,6 +13,7 @@ use vitrine_store::{IfMissing, Store};
 
 use super::warn_of_older_servers;
 use crate::cli::audit::NoteArgs;
+use crate::cli::plain_text::PlainText;
 use crate::cli::time::{parse_moment, to_second};
 use crate::cli::{
     Outcome, OutputArgs, StoreArgs, exit_with_usage_error, output, print, print_json,
@@ -33,7 +34,7 @@ pub(in crate::cli) struct Create {
     #[command(flatten)]
     output: OutputArgs,
     /// Label for people.
-    #[arg(long)]
+    #[arg(long, value_parser = PlainText)]
     label: String,
     /// Expiry: a date, a time, or a span from now such as 90d.
     #[arg(long, value_name = "WHEN")]
@@ -207,8 +208,9 @@ pub(super) fn show(
     let mut err = output::stderr();
     writeln!(err, "Copy this key now; it won't be shown again.")?;
     let now = Timestamp::now();
-    if record.status(now) == KeyStatus::Expired {
-        writeln!(err, "It has expired already.")?;
+    match record.status(now) {
+        KeyStatus::Expired => writeln!(err, "It has expired already.")?,
+        _ => writeln!(err, "Servers accept it within a second.")?,
     }
     for old in ending {
         match old.expires_at {

@@ -11,6 +11,7 @@ use vitrine_store::audit::AuditAction;
 use super::create::{checked_expiry, checked_label, checked_quota, checked_version};
 use super::{to_json, warn_of_older_servers};
 use crate::cli::audit::NoteArgs;
+use crate::cli::plain_text::PlainText;
 use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 use crate::keys::{Changes, change, described};
@@ -32,7 +33,7 @@ pub(in crate::cli) struct Set {
     #[arg(value_name = "KEY")]
     name: String,
     /// Label for people.
-    #[arg(long, group = "change")]
+    #[arg(long, group = "change", value_parser = PlainText)]
     label: Option<String>,
     /// Expiry: a date, a time, or a span from now such as 90d. An expired key is accepted again.
     #[arg(long, value_name = "WHEN", group = "change")]

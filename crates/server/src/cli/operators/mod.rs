@@ -5,6 +5,7 @@
 mod password;
 
 use anyhow::{anyhow, bail};
+use clap::builder::TypedValueParser as _;
 use clap::{ArgGroup, Args, Subcommand};
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use vitrine_store::{IfMissing, Store};
 
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
+use super::plain_text::PlainText;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 use crate::operators::{new_operator, sign_in};
@@ -45,7 +47,8 @@ Examples:
 /// Let people sign in to the console on the admin port: viewers see, editors change products and assortments, owners also keys,
 /// webhooks, the live revision and operators.
 ///
-/// Without operators the console only shows, and asks nobody to sign in.
+/// Until the first operator is added, the console only shows, and asks nobody to sign in. The last owner can't be removed or
+/// get another role.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Operators {
@@ -80,6 +83,7 @@ pub(super) struct Add {
     #[command(flatten)]
     note: NoteArgs,
     /// Name of the operator, as it stands in the audit log; behind a proxy, as its header says.
+    #[arg(value_parser = PlainText.try_map(|name| name.parse::<OperatorName>()))]
     name: OperatorName,
     /// Role: viewer, editor or owner.
     #[arg(long)]
@@ -182,7 +186,7 @@ impl Operators {
                     (true, _) => print_json(&json!({"removed": name.as_str()}))?,
                     (false, false) => print(&format!("{name} removed\n"))?,
                     (false, true) => print(&format!(
-                        "{name} removed\nThere are no operators now: the console only shows, and asks nobody to sign in.\n"
+                        "{name} removed\nNo operator is left, and the console stays closed. Add an owner: `vitrine operators add NAME --role owner`\n"
                     ))?,
                 }
                 Ok(Outcome::Done)

@@ -17,6 +17,7 @@ use super::print::{print_changed, write_changed};
 use crate::cli::confirm::ConfirmArgs;
 use crate::cli::instant::Instant;
 use crate::cli::load::operator;
+use crate::cli::plain_text::PlainText;
 use crate::cli::selection_args::{FieldArgs, SelectionArgs};
 use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, PlanArgs, StoreArgs, exit_with_usage_error, output};
@@ -53,7 +54,7 @@ pub(in crate::cli) struct ChangeArgs {
     #[command(flatten)]
     confirm: ConfirmArgs,
     /// Note for the history.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
     /// Only show what would be done.
     #[arg(long)]

@@ -9,6 +9,7 @@ use vitrine_ingest::load::apply::Intent;
 use vitrine_store::IfMissing;
 
 use crate::cli::load::operator;
+use crate::cli::plain_text::PlainText;
 use crate::cli::progress::FetchBar;
 use crate::cli::{Outcome, OutputArgs, PlanArgs, StoreArgs, output, print, print_json};
 
@@ -44,7 +45,7 @@ pub(in crate::cli) struct Fetch {
     #[command(flatten)]
     plan: PlanArgs,
     /// Note for the history.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
 }
 

@@ -8,6 +8,7 @@ use vitrine_ingest::load::texts::{self, TextLoadSettings};
 use vitrine_store::IfMissing;
 
 use crate::cli::load::{operator, print_report};
+use crate::cli::plain_text::PlainText;
 use crate::cli::{Outcome, OutputArgs, PlanArgs, StoreArgs};
 
 const EXAMPLES: &str = "\
@@ -36,7 +37,7 @@ pub(in crate::cli) struct Load {
     #[command(flatten)]
     plan: PlanArgs,
     /// Note for the history.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
     /// The directory; what is hidden in it is left out.
     directory: PathBuf,

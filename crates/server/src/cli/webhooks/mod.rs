@@ -26,8 +26,8 @@ use super::store_args::StoreArgs;
 use super::time::after;
 use super::webhook_settings::KeyFileArgs;
 use super::{Outcome, OutputArgs, exit_with_usage_error, print as put, print_json};
-use crate::webhooks::replay_position;
 use crate::webhooks::secret::KeyFile;
+use crate::webhooks::{replay_position, require_key};
 use create::Create;
 use listen::Listen;
 
@@ -37,6 +37,7 @@ Examples:
   vitrine webhooks list
   vitrine webhooks show wh_3b1f0c
   vitrine webhooks test wh_3b1f0c
+  vitrine webhooks retry wh_3b1f0c
   vitrine webhooks rotate wh_3b1f0c --overlap 24h
   vitrine webhooks replay wh_3b1f0c --since 41
   vitrine webhooks listen --port 8788";
@@ -44,7 +45,7 @@ Examples:
 /// Time that `test` waits for a deliverer.
 const TEST_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Tell receivers of changes: create, show, test, pause, enable, rotate, replay and delete webhook endpoints.
+/// Tell receivers of changes: create, show, test, retry, pause, enable, rotate, replay and delete webhook endpoints.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Webhooks {
@@ -69,6 +70,9 @@ pub(super) enum Webhooks {
     /// Send a test event, once, and print the outcome.
     #[command(after_help = "Examples:\n  vitrine webhooks test wh_3b1f0c")]
     Test(OneArgs),
+    /// Make the next attempt now, if an endpoint waits for one after a failure.
+    #[command(after_help = "Examples:\n  vitrine webhooks retry wh_3b1f0c")]
+    Retry(OneArgs),
     /// Pause an endpoint. Its position stays.
     #[command(
         after_help = "Examples:\n  vitrine webhooks pause wh_3b1f0c --note 'their maintenance'"
@@ -141,6 +145,11 @@ impl Webhooks {
             Self::List { output } => print::list(store, *output),
             Self::Show { output, id } => print::show(store, id, *output),
             Self::Test(one) => test(store, one),
+            Self::Retry(one) => {
+                require_key(store, &one.endpoint(store)?)?;
+                let action = AuditAction::RetryWebhook;
+                one.change(store, &EndpointChange::Retry, action, "tried now")
+            }
             Self::Pause(one) => {
                 let change = EndpointChange::Pause("paused by an operator".to_owned());
                 one.change(store, &change, AuditAction::PauseWebhook, "paused")
@@ -233,11 +242,7 @@ impl OneArgs {
 
 /// Asks for a test event, and waits for its attempt.
 fn test(store: &dyn Store, one: &OneArgs) -> anyhow::Result<Outcome> {
-    let key = one.endpoint(store)?.key;
-    let now = Timestamp::now();
-    if !(store.keys()?.iter()).any(|record| record.prefix == key && record.is_active(now)) {
-        bail!("its key {key} was revoked or has expired, and the endpoint ended with it");
-    }
+    require_key(store, &one.endpoint(store)?)?;
     let event = format!("msg_test_{}", create::random_hex()?);
     let change = EndpointChange::Test(event.clone());
     one.apply(store, &change, AuditAction::TestWebhook)?;

@@ -282,7 +282,6 @@ impl<'d> Document<'d> {
                 .push(markdown::inline(&format!("One of {}.", values.join(", "))));
         }
         for (name, words) in [
-            ("const", "Always"),
             ("pattern", "Matches"),
             ("minimum", "At least"),
             ("maximum", "At most"),

@@ -86,13 +86,15 @@ impl<'k> KeyQuota<'k> {
     /// # Errors
     ///
     /// If the quota is used up.
-    pub(crate) fn check(&self) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, metrics: &LimitMetrics) -> Result<(), ApiError> {
         let Some(quota) = self.key.record.quota else {
             return Ok(());
         };
         let left = self.key.usage.quota.remaining(quota, self.now);
         match quota.refusal(left.reset_after) {
             Admission::Refused { retry_after } if left.requests == 0 => {
+                let refused = metrics.quotas(QuotaScope::Local).of(Decision::Refused);
+                refused.increment();
                 Err(ApiError::rate_limited(retry_after))
             }
             _ => Ok(()),

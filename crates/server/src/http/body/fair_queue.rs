@@ -1,7 +1,9 @@
-//! Fair queue for compressing bodies: as many at a time as there are cores, round-robin over keys.
+//! Fair queue: a number of turns at a time, round-robin over keys. Bodies are compressed, HTML is rendered, and waits are
+//! judged in turns.
 //!
-//! Each key has a queue of its own, and a free turn goes to the next key. So a key with many new pages delays itself,
-//! and other keys wait for one of its bodies at most. Queues are bounded; a body that doesn't fit is sent plain.
+//! Each key has a queue of its own, and a free turn goes to the next key. So a key with much to do delays itself, and
+//! other keys wait for one turn of it at most. Queues of bodies and HTML are bounded. A body that finds no place is sent
+//! plain; HTML isn't rendered then.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
@@ -14,13 +16,14 @@ use super::budget::Account;
 /// Maximum number of waiting bodies of one key, for each core: half a second at worst, with brotli.
 const MAX_WAITING_OF_KEY: usize = 64;
 
-/// Maximum number of waiting bodies of all keys, for each core. Each key may take its share of them.
-const MAX_WAITING: usize = 256;
+/// Maximum number of waiting pieces of all keys, as a multiple of one key's. Each key may take its share of them.
+const KEYS_AT_LIMIT: usize = 4;
 
 /// Queues of one server.
 #[derive(Debug)]
 pub(crate) struct FairQueue {
-    cores: usize,
+    /// Number of turns of one key that may be waited for; `None` if others bound it.
+    max_waiting_of_key: Option<usize>,
     state: Mutex<State>,
 }
 
@@ -45,10 +48,20 @@ pub(crate) struct Turn(Arc<FairQueue>);
 impl FairQueue {
     /// Returns a queue for as many bodies at a time as there are cores.
     pub(crate) fn new(cores: usize) -> Arc<Self> {
+        Self::with_limit(cores, Some(MAX_WAITING_OF_KEY * cores))
+    }
+
+    /// Returns a queue without bounds, for one turn at a time.
+    pub(crate) fn unbounded() -> Arc<Self> {
+        Self::with_limit(1, None)
+    }
+
+    /// Returns a queue that gives so many turns at a time, and in which so many turns of one key may be waited for.
+    pub(crate) fn with_limit(turns: usize, max_waiting_of_key: Option<usize>) -> Arc<Self> {
         Arc::new(Self {
-            cores,
+            max_waiting_of_key,
             state: Mutex::new(State {
-                free: cores,
+                free: turns,
                 queues: VecDeque::new(),
             }),
         })
@@ -69,7 +82,7 @@ impl FairQueue {
                 state.free = free;
                 return Some(Turn(Arc::clone(self)));
             }
-            if state.is_full_for(key, self.cores) {
+            if state.is_full_for(key, self.max_waiting_of_key) {
                 return None;
             }
             let (sender, turn) = oneshot::channel();
@@ -81,7 +94,7 @@ impl FairQueue {
 
     /// Returns true if the queue of this key is full.
     pub(crate) fn is_full_for(&self, key: &Account) -> bool {
-        self.lock().is_full_for(key, self.cores)
+        self.lock().is_full_for(key, self.max_waiting_of_key)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -90,9 +103,12 @@ impl FairQueue {
 }
 
 impl State {
-    fn is_full_for(&mut self, key: &Account, cores: usize) -> bool {
-        let share = MAX_WAITING * cores / self.queues.len().max(1);
-        let most = share.clamp(1, MAX_WAITING_OF_KEY * cores);
+    fn is_full_for(&mut self, key: &Account, max_waiting_of_key: Option<usize>) -> bool {
+        let Some(max_waiting_of_key) = max_waiting_of_key else {
+            return false;
+        };
+        let share = KEYS_AT_LIMIT * max_waiting_of_key / self.queues.len().max(1);
+        let most = share.clamp(1, max_waiting_of_key);
         let queue = self.queues.iter_mut().find(|queue| queue.is_of(key));
         queue.is_some_and(|queue| {
             if queue.waiting.len() >= most {

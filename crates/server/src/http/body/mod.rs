@@ -8,7 +8,7 @@
 pub(crate) mod budget;
 pub(crate) mod cache;
 pub mod compress;
-mod fair_queue;
+pub(crate) mod fair_queue;
 mod parts;
 mod piece;
 

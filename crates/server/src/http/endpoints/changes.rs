@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use vitrine_model::changes::{ChangesPage, ChangesQuery, Position};
+use vitrine_model::changes::{Change, ChangesPage, ChangesQuery, Position};
 use vitrine_model::code::ProductCode;
 use vitrine_model::snapshot::Snapshot;
 
@@ -16,7 +16,7 @@ use crate::http::response::Audience;
 use crate::http::response::entity_tag::EntityTag;
 use crate::http::response::resource::Resource;
 use crate::http::visible::Visible;
-use crate::live::{Feed, VisibleFeed};
+use crate::live::{Feed, SearchLimit, VisibleFeed};
 use vitrine_wire::error::ErrorType;
 
 /// Minimum age of a token that is called gone, in seconds: a younger one may be of a state that isn't here yet.
@@ -25,64 +25,121 @@ const MIN_GONE_SECONDS: i64 = 30;
 /// Usual length of the text before a change's product, in bytes: most codes with the JSON around them are no longer.
 const CHANGE_TEXT_BYTES: usize = 48;
 
+/// Beginning of a search: what a token leads to.
+pub(crate) struct Start {
+    /// Position since which changes are told; none while a copy is begun.
+    base: Option<Position>,
+    /// Position that the walk's first page showed.
+    first: Position,
+    /// Code after which the walk goes on.
+    after: Option<ProductCode>,
+}
+
+impl Start {
+    /// Begins later if a code is known up to which nothing visible changed since the base.
+    pub(crate) fn skipping(mut self, known: impl FnOnce(Position) -> Option<ProductCode>) -> Self {
+        if let (Some(base), None) = (self.base, &self.after) {
+            self.after = known(base);
+        }
+        self
+    }
+}
+
 /// A page of changes, and the token for the next request.
 pub(crate) struct PageFound<'s> {
-    pub(crate) page: ChangesPage<'s>,
+    changes: Vec<Change<'s>>,
     next: Token,
+    has_more: bool,
 }
 
 impl PageFound<'_> {
-    /// Returns true if nothing changed.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.page.changes.is_empty()
+    /// Returns true if nothing changed, and nothing is left to look at.
+    pub(crate) fn is_free(&self) -> bool {
+        self.changes.is_empty() && !self.has_more
     }
 
     /// Returns true if nothing changed until this position, from which on the next change can be waited for.
     pub(crate) fn is_at_rest(&self, position: &Position) -> bool {
-        self.is_empty() && self.next.base == Some(*position)
+        self.is_free() && self.next.base == Some(*position)
     }
 }
 
-/// Finds the changes since the request's token; or, if its positions ended while the request waited, since `moved`, a later
-/// position since which nothing visible changed. Returns the reason if the token can't be continued here.
+/// Returns where the search for a request begins: at its token; or, if its positions ended while the request waited, at `moved`,
+/// a later position since which nothing visible changed. Returns the reason if the token can't be continued here.
+pub(crate) fn start(
+    feed: VisibleFeed<'_>,
+    request: &ChangesRequest,
+    terms: TermsDigest,
+    moved: Option<Position>,
+) -> Result<Start, NotContinued> {
+    let position = feed.position();
+    let Some(token) = &request.since else {
+        return Ok(Start {
+            base: None,
+            first: position,
+            after: None,
+        });
+    };
+    if token.terms != terms {
+        return Err(NotContinued::OtherTerms);
+    }
+    let is_known = is_known(feed, token);
+    // A removal depends on all combinations of revisions and rules since the token's base (docs/contract/changes.md#tokens), also
+    // on those that the wait has gone past. With the same rules since then, there are none. A walk that goes on would begin behind
+    // its last code.
+    let has_other_rules =
+        (token.base.as_ref()).is_some_and(|base| base.assortment != position.assortment);
+    let goes_on = token.first.is_none() && is_known && has_other_rules;
+    if let Some(moved) = moved.filter(|_| !goes_on) {
+        return match feed.knows(&moved) {
+            true => Ok(Start {
+                base: Some(moved),
+                first: position,
+                after: None,
+            }),
+            false => Err(NotContinued::UnknownPosition),
+        };
+    }
+    match token.after(feed.store_id()) {
+        Ok(after) if is_known => Ok(Start {
+            base: token.base,
+            first: token.first.unwrap_or(position),
+            after,
+        }),
+        _ => Err(NotContinued::UnknownPosition),
+    }
+}
+
+/// Finds the next changes, within the limit of a request's work.
 pub(crate) fn find<'s>(
     feed: VisibleFeed<'s>,
     request: &ChangesRequest,
     terms: TermsDigest,
-    moved: Option<Position>,
+    start: Start,
     now: Timestamp,
 ) -> Result<PageFound<'s>, NotContinued> {
-    let token = request.since.as_ref();
-    if token.is_some_and(|token| token.terms != terms) {
-        return Err(NotContinued::OtherTerms);
-    }
-    // A removal is told by all combinations of revisions and rules since the token's base (docs/contract/changes.md#tokens), also
-    // by those that the wait has gone past. A walk that goes on would begin behind its last code.
-    let goes_on = |token: &Token| token.first.is_none() && is_known(feed, token);
-    let moved = moved.filter(|_| !token.is_some_and(goes_on));
-    let waited = moved.is_some();
-    let mut base = None;
+    let Start { base, first, after } = start;
     let position = feed.position();
-    let mut first = position;
-    let mut query = request.query.clone();
-    if let Some(token) = token {
-        if !waited && !is_known(feed, token) {
-            return Err(NotContinued::UnknownPosition);
+    let query = ChangesQuery {
+        after,
+        ..request.query.clone()
+    };
+    let page = SearchLimit::of_request().search(|work| {
+        let page = feed.page(base.as_ref(), &query, work)?;
+        let is_over = page.changes.is_empty() && !page.has_more();
+        // The rest of a copy that is begun isn't visible any more, and is told as removed.
+        match base.is_none() && is_over && first != position {
+            true => feed.page(Some(&first), &query, work),
+            false => Some(page),
         }
-        (base, first) = (token.base, token.first.unwrap_or(position));
-    }
-    if waited {
-        (base, first, query.after) = (moved, position, None);
-    }
-    let mut page = find_page(feed, base, &query)?;
-    if page.changes.is_empty() && first != position {
-        // The rest of a copy that is begun isn't visible any more. Told as removed, since an empty answer would say that
-        // the copy is complete.
-        page = find_page(feed, Some(first), &query)?;
-    }
-    let last_code = page.changes.last().filter(|_| page.has_more);
-    let after: Option<ProductCode> = last_code.and_then(|change| change.code().parse().ok());
-    let goes_on = after.is_some();
+    });
+    let ChangesPage {
+        changes,
+        more_after,
+    } = page.ok_or(NotContinued::UnknownPosition)?;
+    let goes_on = more_after.is_some();
+    // An empty last answer says that the copy is complete. If the catalog changed since the first one, another walk follows.
+    let is_repeated = changes.is_empty() && !goes_on && first != position;
     let next = Token {
         issued: now.as_second(),
         filter: request.filter_digest,
@@ -90,26 +147,22 @@ pub(crate) fn find<'s>(
         newest: position,
         base: if goes_on { base } else { Some(first) },
         first: goes_on.then_some(first),
-        after,
+        place: None,
     };
-    Ok(PageFound { page, next })
+    let next = match more_after {
+        Some(code) => next.at(&code, feed.store_id()),
+        None => next,
+    };
+    Ok(PageFound {
+        changes,
+        next,
+        has_more: goes_on || is_repeated,
+    })
 }
 
-/// Returns true if all positions of a token are known.
+/// Returns true if the positions and the place of a token are known.
 pub(crate) fn is_known(feed: VisibleFeed<'_>, token: &Token) -> bool {
-    token.positions().all(|position| feed.knows(position))
-}
-
-/// Returns a page of the changes since a base, or of everything visible.
-fn find_page<'s>(
-    feed: VisibleFeed<'s>,
-    base: Option<Position>,
-    query: &ChangesQuery,
-) -> Result<ChangesPage<'s>, NotContinued> {
-    match base {
-        None => Ok(feed.first_page(query)),
-        Some(base) => (feed.changes(&base, query)).ok_or(NotContinued::UnknownPosition),
-    }
+    token.positions().all(|position| feed.knows(position)) && token.after(feed.store_id()).is_ok()
 }
 
 /// Reason why a token can't be continued from what is live here.
@@ -146,7 +199,11 @@ pub(crate) fn resource(
     found: PageFound<'_>,
     visible: &Visible,
 ) -> Resource<'static> {
-    let PageFound { page, next } = found;
+    let PageFound {
+        changes,
+        next,
+        has_more,
+    } = found;
     let next = next.to_string();
     let since = request
         .since
@@ -158,19 +215,24 @@ pub(crate) fn resource(
     // kept by it.
     let tag = EntityTag::of_parts([since.as_bytes(), b"\n", next.as_bytes(), &limit].into_iter());
     let snapshot = Arc::clone(&feed.snapshot);
-    let parts = parts(&page, &next, &snapshot, visible);
+    let parts = parts((&changes, has_more), &next, &snapshot, visible);
     let length = parts.len();
     let body = move |payer: Payer<'_>| Ok(Body::page(snapshot, parts, payer.to_owned()));
     Resource::new(tag, length, body).for_audience(Audience::Feed)
 }
 
 /// Returns the parts of a page's body.
-fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, visible: &Visible) -> Parts {
-    let changes = page.changes.len();
-    let mut parts = PartsBuilder::with_capacity(changes, changes * CHANGE_TEXT_BYTES);
+fn parts(
+    (changes, has_more): (&[Change<'_>], bool),
+    next: &str,
+    snapshot: &Snapshot,
+    visible: &Visible,
+) -> Parts {
+    let count = changes.len();
+    let mut parts = PartsBuilder::with_capacity(count, count * CHANGE_TEXT_BYTES);
     let mut products = visible.writer(snapshot);
     let mut start = &b"{\"changes\":[{\"code\":\""[..];
-    for change in &page.changes {
+    for change in changes {
         // Codes have no characters that JSON escapes.
         for text in [start, change.code_bytes(), b"\",\"product\":"] {
             parts.text(text);
@@ -181,11 +243,11 @@ fn parts(page: &ChangesPage<'_>, next: &str, snapshot: &Snapshot, visible: &Visi
         }
         start = b"},{\"code\":\"";
     }
-    parts.text(match page.changes.is_empty() {
+    parts.text(match changes.is_empty() {
         true => b"{\"changes\":[",
         false => b"}",
     });
-    let has_more = if page.has_more { "true" } else { "false" };
+    let has_more = if has_more { "true" } else { "false" };
     for text in ["],\"next\":\"", next, "\",\"has_more\":", has_more, "}"] {
         parts.text(text.as_bytes());
     }

@@ -3,24 +3,44 @@
 //! CommonMark with tables and strikethrough; raw HTML is left out; what remains goes through a
 //! sanitiser with a short list of what is allowed. HTML is never stored: its bytes may change with
 //! a release, its safety may not.
+//!
+//! Rendering takes up to 100 ms, so that it has a few threads of its own turn by turn: those that serve go on meanwhile.
+
+mod cost;
 
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use ammonia::{Builder, UrlRelative};
 use comrak::Arena;
 use comrak::arena_tree::NodeEdge;
 use comrak::nodes::AstNode;
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use sha2::{Digest, Sha256};
-use vitrine_model::content::TextDigest;
+use tokio::task::spawn_blocking;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
 
+use crate::http::body::budget::Account;
+use crate::http::body::fair_queue::FairQueue;
 use crate::metrics::{CacheState, Counter};
 
 /// The most that rendered HTML may take in memory, in bytes.
 const CACHE_BYTES: u64 = 32 << 20;
+
+/// Number of parts of the cache. The HTML of any text fits into one: quotes of 1 MiB become 6 MiB.
+const CACHE_SHARDS: usize = 4;
+
+/// Maximum number of requests of one key that wait for their turn to have texts rendered.
+const MAX_WAITING_OF_KEY: usize = 1_024;
+
+/// Maximum cost of parsing Markdown, in marks: 100 ms for 1 MiB, with sanitising.
+const MAX_PARSING_COST: usize = 32 << 10;
+
+/// Maximum number of bytes that are searched to write HTML again: 20 ms.
+const MAX_WRITING_COST: usize = 256 << 20;
 
 /// The deepest nesting that is rendered. Sanitising takes time by its square.
 const MAX_NESTING: usize = 100;
@@ -63,13 +83,47 @@ impl Html {
     }
 }
 
+/// A text to render.
+pub(crate) type Unrendered = (TextDigest, PackedMarkdown);
+
+/// Reason why a text has no HTML.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RenderError {
+    /// Too much waits to be rendered for this key.
+    Busy,
+    /// Its Markdown is damaged.
+    Damaged,
+}
+
+/// Texts that were rendered for a request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rendered(Vec<(TextDigest, Result<Arc<Html>, RenderError>)>);
+
+impl Rendered {
+    /// Returns what was rendered of a text; none if it wasn't asked for.
+    pub(crate) fn get(&self, digest: &TextDigest) -> Option<Result<Arc<Html>, RenderError>> {
+        let found = self.0.iter().find(|(of, _)| of == digest);
+        found.map(|(_, html)| html.clone())
+    }
+
+    /// Adds texts.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+}
+
 /// Renders Markdown, and keeps what it rendered last.
 pub struct HtmlRenderer {
     cleaner: Builder<'static>,
-    cache: Cache<TextDigest, Arc<Html>, ByLength>,
+    cache: HtmlCache,
     asked: Counter,
     missed: Counter,
+    turns: Arc<FairQueue>,
+    /// Number of requests refused because too much waited to be rendered.
+    pub(crate) shed: Counter,
 }
+
+type HtmlCache = Cache<TextDigest, Arc<Html>, ByLength>;
 
 #[derive(Clone)]
 struct ByLength;
@@ -85,31 +139,68 @@ impl HtmlRenderer {
     /// A renderer with an empty cache.
     #[must_use]
     pub fn new() -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
         Self {
             cleaner: cleaner(),
-            cache: Cache::with_weighter(4_096, CACHE_BYTES, ByLength),
+            cache: cache(),
             asked: Counter::default(),
             missed: Counter::default(),
+            turns: FairQueue::with_limit((cores / 2).max(1), Some(MAX_WAITING_OF_KEY)),
+            shed: Counter::default(),
         }
     }
 
-    /// The HTML of the text of this digest, whose Markdown `unpack` gives.
-    ///
-    /// # Errors
-    ///
-    /// Those of `unpack`.
-    pub fn render<E>(
+    /// Returns the HTML of a text if it was rendered lately.
+    pub(crate) fn cached(&self, digest: &TextDigest) -> Option<Arc<Html>> {
+        self.asked.increment();
+        self.cache.get(digest)
+    }
+
+    /// Renders texts on another thread, once it is this account's turn.
+    pub(crate) async fn render(
+        self: &Arc<Self>,
+        texts: Vec<Unrendered>,
+        account: &Account,
+    ) -> Rendered {
+        let busy = texts
+            .iter()
+            .map(|(digest, _)| (*digest, Err(RenderError::Busy)));
+        let busy = Rendered(busy.collect());
+        let Some(turn) = self.turns.take(account).await else {
+            self.shed.increment();
+            return busy;
+        };
+        let renderer = Arc::clone(self);
+        let render = move || {
+            // The turn ends with the work, even if its request was cancelled.
+            let _turn = turn;
+            let texts = texts.into_iter();
+            let rendered =
+                texts.map(|(digest, markdown)| (digest, renderer.kept(digest, &markdown)));
+            Rendered(rendered.collect())
+        };
+        match spawn_blocking(render).await {
+            Ok(rendered) => rendered,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The server ends.
+                Err(_) => busy,
+            },
+        }
+    }
+
+    /// Renders a text unless it is cached. Other threads with the same text wait for this one.
+    fn kept(
         &self,
         digest: TextDigest,
-        unpack: impl FnOnce() -> Result<String, E>,
-    ) -> Result<Arc<Html>, E> {
-        self.asked.increment();
-        // Requests for the same text meanwhile wait for this rendering.
-        let render = || {
+        markdown: &PackedMarkdown,
+    ) -> Result<Arc<Html>, RenderError> {
+        self.cache.get_or_insert_with(&digest, || {
             self.missed.increment();
-            Ok(Arc::new(Html::of(self.sanitised(&unpack()?))))
-        };
-        self.cache.get_or_insert_with(&digest, render)
+            let markdown = markdown.unpack_as(&digest);
+            let markdown = markdown.map_err(|_| RenderError::Damaged)?;
+            Ok(Arc::new(Html::of(self.sanitised(&markdown))))
+        })
     }
 
     /// Returns the state of the cache.
@@ -124,8 +215,8 @@ impl HtmlRenderer {
         }
     }
 
-    /// The HTML of some Markdown. Where that would nest or grow beyond all reason, the Markdown itself,
-    /// preformatted: the time that a text takes must be in proportion to its length.
+    /// The HTML of some Markdown. If that would nest, grow or cost beyond all reason, the Markdown itself, preformatted: no text
+    /// may take more than 100 ms.
     #[must_use]
     pub fn sanitised(&self, markdown: &str) -> String {
         let mut options = comrak::Options::default();
@@ -136,10 +227,13 @@ impl HtmlRenderer {
             most: FREE_HTML_BYTES + MAX_HTML_GROWTH * markdown.len(),
             text: String::new(),
         };
-        let is_reasonable = blank_lines(markdown) <= MAX_BLANK_LINES && {
+        let is_parsed =
+            blank_lines(markdown) <= MAX_BLANK_LINES && cost::parsing(markdown) <= MAX_PARSING_COST;
+        let is_reasonable = is_parsed && {
             let document = comrak::parse_document(&arena, markdown, &options);
             depth(document) <= MAX_NESTING
                 && comrak::format_html(document, &options, &mut html).is_ok()
+                && cost::writing(&html.text) <= MAX_WRITING_COST
         };
         if !is_reasonable {
             let mut text = String::from("<pre><code>");
@@ -148,6 +242,25 @@ impl HtmlRenderer {
             return text + "</code></pre>\n";
         }
         self.cleaner.clean(&html.text).to_string()
+    }
+}
+
+/// Returns an empty cache.
+fn cache() -> HtmlCache {
+    let options = OptionsBuilder::new()
+        .shards(CACHE_SHARDS)
+        .estimated_items_capacity(4_096)
+        .weight_capacity(CACHE_BYTES)
+        .build();
+    match options {
+        Ok(options) => Cache::with_options(
+            options,
+            ByLength,
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        ),
+        // All options that it needs are there.
+        Err(_) => Cache::with_weighter(4_096, CACHE_BYTES, ByLength),
     }
 }
 

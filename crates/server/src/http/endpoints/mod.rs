@@ -18,7 +18,7 @@ use vitrine_ingest::view::{ContentForm, TextAddresses};
 use vitrine_model::snapshot::Snapshot;
 use vitrine_wire::error::ErrorType;
 
-use self::html::HtmlRenderer;
+use self::html::{HtmlRenderer, Rendered, Unrendered};
 use self::precomputed::{OpenapiDocuments, Precomputed};
 use self::site::{Pages, Site};
 use super::discounts::{spliced, spliced_hash};
@@ -36,10 +36,17 @@ pub struct Endpoints {
     /// URLs of texts.
     pub addresses: TextAddresses,
     /// Renderer of Markdown.
-    pub html: HtmlRenderer,
+    pub html: Arc<HtmlRenderer>,
     site: Site,
     precomputed: Precomputed,
     openapi: OpenapiDocuments,
+}
+
+/// Result of looking for a resource.
+pub(super) enum Found<'s> {
+    Resource(Resource<'s>),
+    /// Texts of the product that have to be rendered first.
+    Unrendered(Vec<Unrendered>),
 }
 
 impl Endpoints {
@@ -48,7 +55,7 @@ impl Endpoints {
     pub fn new(addresses: TextAddresses, pages: Box<dyn Pages>) -> Self {
         Self {
             addresses,
-            html: HtmlRenderer::new(),
+            html: Arc::default(),
             site: Site::new(pages),
             precomputed: Precomputed::default(),
             openapi: OpenapiDocuments::default(),
@@ -66,7 +73,6 @@ impl Endpoints {
         operation: KeyedOperation,
         snapshot: &'s Arc<Snapshot>,
         visible: Visible,
-        captured: &Captured,
         query: Option<&'s str>,
     ) -> Result<Resource<'s>, ApiError> {
         let precomputed = || self.precomputed.of(snapshot);
@@ -78,21 +84,28 @@ impl Endpoints {
                 pages::find(snapshot, heads, query, visible)
             }
             // The pipeline answers these: they may wait.
-            KeyedOperation::ListChanges => Err(ApiError::plain(ErrorType::NotFound)),
-            KeyedOperation::GetProduct => self.product(snapshot, &visible, captured, query),
+            KeyedOperation::ListChanges | KeyedOperation::GetProduct => {
+                Err(ApiError::plain(ErrorType::NotFound))
+            }
             KeyedOperation::ListCategories => Ok(responses()?.categories(snapshot, visible.view())),
             KeyedOperation::ListCountries => Ok(responses()?.countries(snapshot, visible.view())),
             KeyedOperation::Ping => parameters::none(query).map(|()| precomputed::pong()),
         }
     }
 
-    fn product<'s>(
+    /// Returns a product, or the texts that have to be rendered first; `rendered` are those that were.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is refused, or the product doesn't exist.
+    pub(super) fn product<'s>(
         &'s self,
         snapshot: &'s Snapshot,
         visible: &Visible,
         captured: &Captured,
         query: Option<&str>,
-    ) -> Result<Resource<'s>, ApiError> {
+        rendered: &Rendered,
+    ) -> Result<Found<'s>, ApiError> {
         let form = parameters::content_form(query)?;
         let Captured::Code(code) = captured else {
             return Err(ApiError::plain(ErrorType::NotFound));
@@ -101,18 +114,23 @@ impl Endpoints {
             .product(snapshot, code)
             .ok_or_else(|| ApiError::no_such_product(code.as_str()))?;
         if let Some(content) = product.content().filter(|_| form != ContentForm::Url) {
-            let (addresses, html) = (&self.addresses, &self.html);
+            let addresses = &self.addresses;
+            let html = |digest: &_| {
+                let rendered = rendered.get(digest);
+                rendered.or_else(|| self.html.cached(digest).map(Ok))
+            };
             return texts::in_product(snapshot, addresses, html, product, discount, content, form);
         }
         let Some(discount) = discount else {
             let tag = EntityTag::from_hash(product.hash());
-            return Ok(Resource::ready(tag, product.shared_bytes()));
+            let ready = Resource::ready(tag, product.shared_bytes());
+            return Ok(Found::Resource(ready));
         };
         let bytes = product.bytes();
         let tag = EntityTag::from_hash(spliced_hash(bytes, &discount));
         let length = bytes.len() - discount.range().len() + discount.text().as_str().len();
         let make = move || Ok(spliced(bytes, &discount));
-        Ok(Resource::made(tag, length, make))
+        Ok(Found::Resource(Resource::made(tag, length, make)))
     }
 
     /// Returns the OpenAPI document of the version that the query names, else of the default one.

@@ -8,7 +8,7 @@ use quick_cache::sync::Cache;
 use quick_cache::{Equivalent, Weighter};
 use vitrine_model::changes::StateId;
 use vitrine_model::content_hash::ContentHash;
-use vitrine_model::query::ListQuery;
+use vitrine_model::query::{Cursor, ListQuery};
 use vitrine_model::snapshot::{Page, Snapshot};
 use vitrine_wire::answer::{Cursors, PageSize, Pagination};
 
@@ -122,6 +122,9 @@ pub(crate) fn find<'s>(
         // Writing to a string can't fail.
         let _ = write!(kept, "{name}={}&", encoded(value));
     })?;
+    if list.cursor == Cursor::Start {
+        parameters::check_categories(&list.filter, || visible.categories(snapshot))?;
+    }
     let page = visible.page(snapshot, &list);
     let parts = parts(&page, &list, snapshot, &visible);
     // The products as they are shown and the limit determine every byte of the page. Both have a fixed length.

@@ -13,7 +13,8 @@ use vitrine_model::content::{PackedMarkdown, PerText, TextDigest};
 use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_wire::error::ErrorType;
 
-use super::html::{Html, HtmlRenderer};
+use super::Found;
+use super::html::{Html, RenderError, Unrendered};
 use crate::http::body::cache::HERE_BYTES;
 use crate::http::discounts::{ShownDiscount, spliced};
 use crate::http::error::ApiError;
@@ -83,18 +84,19 @@ pub(crate) fn find(
 }
 
 /// A product with its texts as Markdown or HTML, and perhaps another discount than the rendered one. `content` is where its
-/// content resources lie, behind the discount.
-pub(crate) fn in_product<'s>(
+/// content resources lie, behind the discount. `html` returns the HTML of a text if there is any yet.
+pub(super) fn in_product<'s>(
     snapshot: &'s Snapshot,
     addresses: &TextAddresses,
-    renderer: &HtmlRenderer,
+    html: impl Fn(&TextDigest) -> Option<Result<Arc<Html>, RenderError>>,
     product: ProductView<'s>,
     discount: Option<ShownDiscount>,
     content: Range<usize>,
     form: ContentForm,
-) -> Result<Resource<'s>, ApiError> {
+) -> Result<Found<'s>, ApiError> {
     let now = Timestamp::now();
-    let show = |url: &str| -> Result<Option<Shown>, ApiError> {
+    let mut unrendered: Vec<Unrendered> = Vec::new();
+    let mut show = |url: &str| -> Result<Option<Shown>, ApiError> {
         let held = addresses.digest(url);
         let served = held.and_then(|digest| Some((digest, snapshot.text(&digest, now)?)));
         let Some((digest, markdown)) = served else {
@@ -104,19 +106,14 @@ pub(crate) fn in_product<'s>(
         if form == ContentForm::Md {
             return Ok(Some(Shown::Markdown(digest, markdown)));
         }
-        let html = renderer.render(digest, || unpacked(&digest, &markdown))?;
+        let Some(html) = html(&digest) else {
+            unrendered.push((digest, markdown));
+            return Ok(None);
+        };
+        let html = html.map_err(|error| not_rendered(error, &digest))?;
         Ok(Some(Shown::Html(html)))
     };
-    let unreadable = move |error: serde_json::Error| {
-        let (code, error): (_, &dyn std::error::Error) = (product.code(), &error);
-        tracing::error!(
-            code,
-            error,
-            request_id = request_id::current(),
-            "the content resources can't be read back"
-        );
-        ApiError::plain(ErrorType::InternalServerError)
-    };
+    let unreadable = move |error| unreadable(product.code(), &error);
     let bytes = product.bytes();
     let ParsedContent { urls, locale } =
         parse_content(&bytes[content.clone()]).map_err(unreadable)?;
@@ -125,6 +122,9 @@ pub(crate) fn in_product<'s>(
         if let Some(url) = url {
             *texts.get_mut(name) = show(url)?;
         }
+    }
+    if !unrendered.is_empty() {
+        return Ok(Found::Unrendered(unrendered));
     }
     let head = &bytes[..content.start];
     let parts = Parts {
@@ -147,7 +147,27 @@ pub(crate) fn in_product<'s>(
         let content = content.map_err(unreadable)?;
         Ok([&*parts.head, &content, parts.tail].concat())
     });
-    Ok(found)
+    Ok(Found::Resource(found))
+}
+
+/// Returns the error of content resources that can't be read back.
+fn unreadable(code: &str, error: &serde_json::Error) -> ApiError {
+    let error: &dyn std::error::Error = error;
+    tracing::error!(
+        code,
+        error,
+        request_id = request_id::current(),
+        "the content resources can't be read back"
+    );
+    ApiError::plain(ErrorType::InternalServerError)
+}
+
+/// Returns the error of a text without HTML.
+fn not_rendered(error: RenderError, digest: &TextDigest) -> ApiError {
+    match error {
+        RenderError::Busy => ApiError::overloaded(),
+        RenderError::Damaged => damaged(digest),
+    }
 }
 
 /// A product's bytes, cut around its content resources.

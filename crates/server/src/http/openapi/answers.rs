@@ -74,7 +74,7 @@ pub(super) fn of(operation: Operation, method: Method, found: &str) -> Value {
     let is_keyed = matches!(operation, Operation::Keyed(_));
     let (content_type, mut names) = match is_keyed {
         true => ("application/json", KEYED_HEADERS.to_vec()),
-        false => ("text/markdown; charset=utf-8", PUBLIC_HEADERS.to_vec()),
+        false => ("text/markdown", PUBLIC_HEADERS.to_vec()),
     };
     if operation == Operation::Keyed(KeyedOperation::ListProducts) {
         names.push("Link");
@@ -173,7 +173,7 @@ pub(super) fn shared_errors() -> Value {
 /// Adds the body of an error to a response.
 fn with_body(mut response: Value, examples: &Value) -> Value {
     response["content"] = json!({"application/json": {
-        "schema": {"$ref": "#/components/schemas/Error"},
+        "schema": {"$ref": "#/components/schemas/ApiError"},
         "examples": examples,
     }});
     response

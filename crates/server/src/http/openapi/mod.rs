@@ -93,10 +93,10 @@ Clients read the catalog with an API key.
 
 **Caching.** Answers bear a weak `ETag`; repeat a read with `If-None-Match` and a 304 tells you for free that nothing changed.
 
-**Trying errors.** A test key may send `X-Simulate: TYPE` with any error type and gets that error.
+**Trying errors.** A test key may send the header `X-Simulate: TYPE` with any error type, and gets that error. Other keys get the error `forbidden`. No operation lists the header, because tools send what is listed.
 
 **Methods.** `HEAD` works wherever `GET` does.
 
-**Growth.** Payout types, enum values, error types, optional parameters and endpoints may be added within a version; fields only with a new version. Enums of answers are plain strings: their descriptions list the values known today (as `x-extensible-enum` does), and say what to do with others. Every object takes further fields, so that a client survives a change of version.
+**Growth.** Payout types, enum values, error types, optional parameters and endpoints may be added within a version; fields only with a new version. Enums of answers are plain strings: their descriptions list the values known today (as `x-extensible-enum` does), and say what to do with others. Every object takes further fields, so that a client survives a change of version. Some generators of openapi-generator, such as `go` and `java` with its default library, need `disallowAdditionalPropertiesIfNotPresent=false` for that.
 
 **Examples** are answers to the sample catalog: `vitrine demo` serves it, and each example says which request gives it.";

@@ -133,7 +133,7 @@ Keeps a copy of the catalog right: what differs, for this key and these filters,
 - **Ask again** at once while `has_more` is true, else with `wait`: the answer is held until something visible changes, or the time is over. Wait as long as `Retry-After` says, if it is there.
 - **Start over** on 410 `changes_gone`: without `since`, and replace the copy.
 
-An answer may repeat a product; none is ever left out. Once an answer is empty, the copy equals a walk of the list. An empty answer costs no quota.";
+An answer may repeat a product; none is ever left out. An answer looks at 10,000 changed products at most, so it can be empty while `has_more` is true: ask again. Once an answer is empty and `has_more` is false, the copy equals a walk of the list; that answer costs no quota.";
 
 const GET_PRODUCT: &str = "\
 One product by its code.

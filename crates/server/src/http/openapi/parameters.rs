@@ -2,8 +2,6 @@
 
 use serde_json::{Value, json};
 use vitrine_ingest::view::ContentForm;
-use vitrine_model::code::ProductCode;
-use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::Limit;
 use vitrine_model::version::ApiVersion;
 
@@ -12,17 +10,10 @@ use super::request_headers;
 use crate::http::request::parameters::{self, Example, Multiplicity, Parameter, Values};
 use crate::http::routes::{PathParameter, Route};
 
-/// Reserved codes ([`ProductCode::RESERVED`]) that can't be a path segment. The others aren't refused there: they are
-/// paths of their own.
-const NO_SEGMENTS: [&str; 2] = [".", ".."];
-
-/// Returns the schema of a product code or cursor; `except` are texts that match the pattern and are refused.
-fn code_schema(except: &[&str]) -> Value {
-    json!({
-        "type": "string",
-        "pattern": "^[A-Za-z0-9._~-]{1,64}$",
-        "not": {"enum": except},
-    })
+/// Returns the schema of a product code or cursor. Reserved words (`ProductCode::RESERVED`) match it and are refused: with a
+/// `not` beside the pattern, generated types become `any`.
+fn code_schema() -> Value {
+    json!({"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,64}$"})
 }
 
 /// Returns the parameters of a route's operation.
@@ -32,7 +23,7 @@ pub(super) fn of(route: &Route) -> Vec<Value> {
         Some(PathParameter::ProductCode) => described.push(json!({
                 "name": "product_code", "in": "path", "required": true,
                 "description": "The product's code, letter by letter as lists and orders have it. Characters outside `A-Z a-z 0-9 . _ ~ -` don't occur in codes.",
-                "schema": code_schema(&NO_SEGMENTS),
+                "schema": code_schema(),
                 "examples": {
                     "gift_card": {"summary": "A gift card", "value": "HALLOWMERE-GB"},
                     "subscription": {"summary": "A subscription", "value": "TONVIK-SE"},
@@ -64,12 +55,8 @@ fn schema(values: Values) -> Value {
         Values::Country => json!({"type": "string", "pattern": "^[A-Z]{2}$"}),
         Values::Category => json!({"type": "string", "minLength": 1}),
         Values::Currency => json!({"type": "string", "pattern": "^[A-Z]{3}$"}),
-        Values::PayoutType => json!({
-            "type": "string",
-            "pattern": "^[a-z][a-z0-9_]{0,63}$",
-            "not": {"enum": PayoutTypeName::FIELDS},
-        }),
-        Values::Code | Values::Cursor => code_schema(&ProductCode::RESERVED),
+        Values::PayoutType => json!({"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"}),
+        Values::Code | Values::Cursor => code_schema(),
         Values::Limit => {
             json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": Limit::MAX, "default": Limit::MAX})
         }

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::examples::ENTITY_TAG;
 use super::headers::{Example, header};
-use super::schemas::SIMULATED_ERROR;
 use crate::http::routes::{KeyedOperation, Operation};
 use crate::http::versions::Version;
 
@@ -22,14 +21,13 @@ pub(super) fn of(operation: Operation) -> Vec<Value> {
     }
     if matches!(operation, Operation::Keyed(_)) {
         names.insert(0, "X-Api-Version");
-        names.push("X-Simulate");
     }
     let reference = |name| json!({"$ref": format!("#/components/parameters/{name}")});
     names.into_iter().map(reference).collect()
 }
 
-/// Returns every request header of this version. `X-Simulate` has no example, because tools that send all examples
-/// would get an error.
+/// Returns every request header of this version but `X-Simulate`, which the description of the document explains: tools fill
+/// in whatever is listed, and only test keys may send it.
 pub(super) fn parameters(version: &Version) -> Value {
     let text = json!({"type": "string"});
     let date = version.date;
@@ -73,12 +71,6 @@ pub(super) fn parameters(version: &Version) -> Value {
             "What tracing systems keep of the trace; read only with a `traceparent`.",
             &text,
             &[("vendor", "One system's state", "vendor=00f067aa0ba902b7")],
-        ),
-        "X-Simulate": parameter(
-            "X-Simulate",
-            "The error to answer with, for test keys only: any `type` of an error. Other keys get the error `forbidden`.",
-            &json!({"$ref": format!("#/components/schemas/{SIMULATED_ERROR}")}),
-            &[],
         ),
     });
     // Only the default version answers requests that name none.

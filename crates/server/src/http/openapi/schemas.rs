@@ -11,7 +11,9 @@ use vitrine_wire::error::{ErrorBody, ErrorType, FaultType};
 use vitrine_wire::event::{CatalogChanged, ProductUpdate, WebhookTest};
 use vitrine_wire::product::Product;
 
-/// Returns every schema of a body, and the error types that can be simulated.
+/// Returns the schema of every body.
+///
+/// Schemas say what differs from the defaults of JSON Schema, and say it once: generators act on what is explicit.
 pub(super) fn schemas() -> Value {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.definitions_path = "/components/schemas".into();
@@ -28,21 +30,12 @@ pub(super) fn schemas() -> Value {
     generator.subschema_for::<ProductUpdate<'_>>();
     let mut schemas = generator.take_definitions(true);
     merge_content_forms(&mut schemas);
-    for schema in schemas.values_mut() {
-        // Fields may be added within a version. Some generators take a missing `additionalProperties` for `false`.
-        schema["additionalProperties"] = json!(true);
-    }
     let mut schemas = Value::Object(schemas);
+    drop_defaults(&mut schemas);
     usual_formats(&mut schemas);
     for open in open_enums() {
         open.describe(&mut schemas);
     }
-    schemas["Pong"]["properties"]["message"]["const"] = json!("pong");
-    schemas[SIMULATED_ERROR] = json!({
-        "type": "string",
-        "description": "The error types that a test key can ask for.",
-        "enum": ErrorType::ALL,
-    });
     schemas
 }
 
@@ -58,9 +51,6 @@ pub(in crate::http) fn replace_fields<T: schemars::JsonSchema>(document: &mut Va
         properties[name] = field;
     }
 }
-
-/// Name of the schema of `X-Simulate`.
-pub(super) const SIMULATED_ERROR: &str = "SimulatedError";
 
 /// Merges the three forms of a product's texts into one object. Generated clients would take the first alternative that
 /// decodes, and lose the texts of the others.
@@ -83,13 +73,28 @@ fn merge_content_forms(schemas: &mut Map<String, Value>) {
     });
 }
 
+/// Removes `additionalProperties: true`, which is the default. If it is explicit, generators make maps of the models: those of
+/// Java's `retrofit2` and of Kotlin's gson read no field.
+fn drop_defaults(schemas: &mut Value) {
+    match schemas {
+        Value::Object(fields) => {
+            if fields.get("additionalProperties") == Some(&json!(true)) {
+                fields.remove("additionalProperties");
+            }
+            fields.values_mut().for_each(drop_defaults);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_defaults),
+        _ => {}
+    }
+}
+
 /// Replaces Rust's formats of numbers by those that generators know.
 fn usual_formats(schemas: &mut Value) {
     match schemas {
         Value::Object(fields) => {
             let usual = match fields.get("format").and_then(Value::as_str) {
                 Some("uint16") => Some("int32"),
-                Some("uint32") => Some("int64"),
+                Some("uint32" | "uint64") => Some("int64"),
                 _ => None,
             };
             if let Some(usual) = usual {
@@ -160,7 +165,7 @@ fn open_enums() -> Vec<OpenEnum> {
         open!(values!(RedeemableAt), "Treat an unknown one as `all`, and show the redemption instructions.", [("GiftCard", "redeemable_at"), ("Subscription", "redeemable_at")]),
         open!(values!(BarcodeFormat), "Treat an unknown one as `other`.", [("GiftCard", "barcode_format"), ("Subscription", "barcode_format")]),
         open!(values!(ECodeUsageType), "Treat an unknown one as `undefined`.", [("GiftCard", "e_code_usage_type"), ("Subscription", "e_code_usage_type")]),
-        open!(values!(ErrorType), "If you don't know the type, go by the HTTP status.", [("Error", "type")]),
+        open!(values!(ErrorType), "If you don't know the type, go by the HTTP status.", [("ApiError", "type")]),
         open!(values!(FaultType), "If you don't know the type, show the message.", [("ParameterFault", "type")]),
     ]
 }

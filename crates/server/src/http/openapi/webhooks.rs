@@ -86,6 +86,8 @@ fn operation(event: &Event) -> Value {
         "summary": event.summary,
         "description": event.description,
         "security": [],
+        // Receivers find a library by it. Without any extension, openapi-generator's `spring` fails.
+        "x-standard-webhooks": "1.0",
         "parameters": parameters,
         "requestBody": {
             "required": true,

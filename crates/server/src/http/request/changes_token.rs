@@ -6,11 +6,12 @@
 //! | time of issue, in seconds since 1970 | 8 |
 //! | digest of the filters; digest of the version, the public URL and what else positions depend on | 8 each |
 //! | newest position that the walk showed; the base, if there is one; the walk's first one, if it goes on | 40 or 56 each |
-//! | last code of the walk behind its length, if it goes on | 1 + up to 64 |
+//! | place of the walk, if it goes on: the code of the last product that it looked at, sealed | 81 |
 //!
 //! A position is the number of the revision (8), its id (16), that of the state of the texts (16) and, if the key has an
 //! assortment, that of its version (16). Numbers are little-endian.
-//! Tokens aren't signed: a forged one shows nothing that its key couldn't see.
+//! Tokens aren't signed: a forged one shows nothing that its key couldn't see. But clients can't choose the place: where a search
+//! stops would tell of products that the key never saw.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,6 +26,8 @@ use vitrine_model::geo::Country;
 use vitrine_model::money::Currency;
 use vitrine_model::product::PayoutTypeName;
 use vitrine_model::query::{Filter, Orderable};
+
+use super::sealed_code::SealedCode;
 
 /// Prefix of tokens, with the version of the format.
 const PREFIX: &str = "c1_";
@@ -51,12 +54,12 @@ pub(crate) struct Token {
     pub(crate) base: Option<Position>,
     /// Position that the walk's first page showed, while the walk goes on.
     pub(crate) first: Option<Position>,
-    /// Last code of the walk, while it goes on.
-    pub(crate) after: Option<ProductCode>,
+    /// Code of the last product that the walk looked at, while it goes on. The key may never have seen it.
+    pub(crate) place: Option<Box<SealedCode>>,
 }
 
 /// Digest of filters: equal for filters of the same products, in whatever order they are given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FilterDigest([u8; 8]);
 
 impl FilterDigest {
@@ -138,6 +141,26 @@ impl Token {
         now.as_second().saturating_sub(self.issued).max(0)
     }
 
+    /// Returns the token of a walk that goes on after a code.
+    pub(crate) fn at(mut self, code: &ProductCode, store_id: &str) -> Self {
+        let sealed = SealedCode::new(code, &self.head(0), store_id);
+        self.place = Some(Box::new(sealed));
+        self
+    }
+
+    /// Returns the code after which the walk goes on, if it does.
+    ///
+    /// # Errors
+    ///
+    /// If the code was sealed for another token or by another store.
+    pub(crate) fn after(&self, store_id: &str) -> Result<Option<ProductCode>, NoToken> {
+        let Some(sealed) = &self.place else {
+            return Ok(None);
+        };
+        let code = sealed.open(&self.head(0), store_id);
+        code.map(Some).ok_or(NoToken)
+    }
+
     /// Iterates over its positions.
     pub(crate) fn positions(&self) -> impl Iterator<Item = &Position> {
         [Some(&self.newest), self.base.as_ref(), self.first.as_ref()]
@@ -146,16 +169,17 @@ impl Token {
     }
 }
 
-impl fmt::Display for Token {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Token {
+    /// Returns the bytes before the place of the walk, with this time of issue. The place is sealed for them without the time.
+    fn head(&self, issued: i64) -> Vec<u8> {
         let Self {
-            issued,
+            issued: _,
             filter,
             terms,
             newest,
             base,
             first,
-            after,
+            place: _,
         } = self;
         let has_base = if base.is_some() { HAS_BASE } else { 0 };
         let goes_on = if first.is_some() { GOES_ON } else { 0 };
@@ -185,10 +209,15 @@ impl fmt::Display for Token {
                 bytes.extend(assortment.as_bytes());
             }
         }
-        if let Some(code) = after {
-            // A code has at most 64 bytes.
-            bytes.push(u8::try_from(code.as_str().len()).unwrap_or(u8::MAX));
-            bytes.extend(code.as_str().as_bytes());
+        bytes
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = self.head(self.issued);
+        if let Some(sealed) = &self.place {
+            bytes.extend(sealed.parts().concat());
         }
         write!(out, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
@@ -224,7 +253,13 @@ impl FromStr for Token {
         let first = goes_on
             .then(|| reader.position(has_assortment))
             .transpose()?;
-        let after = goes_on.then(|| reader.code()).transpose()?;
+        let place = match goes_on {
+            true => {
+                let sealed = SealedCode::from_parts(reader.take()?, reader.take()?);
+                Some(Box::new(sealed))
+            }
+            false => None,
+        };
         // Without a walk there is a base.
         if !reader.0.is_empty() || !goes_on && base.is_none() {
             return Err(NoToken);
@@ -236,7 +271,7 @@ impl FromStr for Token {
             newest,
             base,
             first,
-            after,
+            place,
         })
     }
 }
@@ -248,14 +283,6 @@ impl Reader<'_> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(NoToken)?;
         self.0 = rest;
         Ok(*taken)
-    }
-
-    fn code(&mut self) -> Result<ProductCode, NoToken> {
-        let [length] = self.take()?;
-        let (code, rest) = self.0.split_at_checked(length.into()).ok_or(NoToken)?;
-        self.0 = rest;
-        let code = std::str::from_utf8(code).map_err(|_| NoToken)?;
-        code.parse().map_err(|_| NoToken)
     }
 
     fn position(&mut self, has_assortment: bool) -> Result<Position, NoToken> {
@@ -286,15 +313,16 @@ mod tests {
     }
 
     fn token() -> Token {
-        Token {
+        let token = Token {
             issued: 1_795_000_000,
             filter: FilterDigest([1; 8]),
             terms: TermsDigest([2; 8]),
             newest: position(3),
             base: Some(position(1)),
             first: Some(position(2)),
-            after: Some("X".repeat(64).parse().unwrap()),
-        }
+            place: None,
+        };
+        token.at(&"X".repeat(64).parse().unwrap(), "store")
     }
 
     #[test]
@@ -302,7 +330,7 @@ mod tests {
         let longest = token();
         let at_rest = Token {
             first: None,
-            after: None,
+            place: None,
             ..token()
         };
         let begun = Token {
@@ -313,7 +341,7 @@ mod tests {
             newest: position(1),
             base: Some(position(0)),
             first: None,
-            after: None,
+            place: None,
             ..token()
         };
         for token in [longest, at_rest, begun, without_assortment] {
@@ -325,6 +353,25 @@ mod tests {
             );
             assert_eq!(text.parse(), Ok(token));
         }
+    }
+
+    #[test]
+    fn sealed_place_is_read_back_in_its_token_only() {
+        let code: ProductCode = "SECRET".parse().unwrap();
+        let sealed = token().at(&code, "store");
+        let read: Token = sealed.to_string().parse().unwrap();
+        assert_eq!(read.after("store"), Ok(Some(code)));
+        assert_eq!(read.after("other"), Err(NoToken));
+        let older = Token {
+            issued: 0,
+            ..read.clone()
+        };
+        assert_eq!(older.after("store"), read.after("store"));
+        let moved = Token {
+            base: Some(position(0)),
+            ..read
+        };
+        assert_eq!(moved.after("store"), Err(NoToken));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod host;
 pub mod parameters;
 pub(crate) mod query;
 pub(crate) mod request_id;
+mod sealed_code;
 pub(crate) mod version;
 
 use http::{HeaderMap, HeaderName};

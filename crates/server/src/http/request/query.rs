@@ -62,7 +62,36 @@ fn has_malformed_escape(text: &str) -> bool {
     parts.any(|part| !matches!(part, [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit()))
 }
 
+/// Returns a whole number of a query, if it is one in its only form: digits without leading zeros, after a `-` if it is below zero.
+/// It may be too long for any type.
+pub(crate) fn whole_number(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_canonical = match digits.as_bytes() {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    is_canonical.then_some(text)
+}
+
 /// Encodes a name or value for a query.
 pub(crate) fn encoded(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, ENCODED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_have_one_form() {
+        for number in ["0", "5", "500", "-1", "12345678901234567890"] {
+            assert_eq!(whole_number(number), Some(number));
+        }
+        for other in [
+            "", "-", "-0", "00", "05", "-05", "+5", " 5", "5 ", "1.0", "1e2", "0x1", "٥",
+        ] {
+            assert_eq!(whole_number(other), None, "{other}");
+        }
+    }
 }

@@ -85,7 +85,9 @@ impl Scrape {
     fn assert_histograms(&self) {
         let mut ends: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
         for (series, value) in &self.0 {
-            if let Some((before, end)) = series.split_once("le=\"") {
+            if let Some((before, end)) = series.split_once("le=\"")
+                && before.ends_with(['{', ','])
+            {
                 let end = end.trim_end_matches("\"}").replace("+Inf", "inf");
                 let end = end.parse().expect("the end of a bucket");
                 ends.entry(before.to_owned())

@@ -91,7 +91,7 @@ pub fn variant(code: &str, number: usize) -> Value {
 
 pub fn selections() -> Vec<Selection> {
     let code = |text: &str| Selection {
-        codes: vec![text.parse().unwrap()],
+        codes: vec![text.parse().unwrap()].into(),
         ..Selection::default()
     };
     vec![

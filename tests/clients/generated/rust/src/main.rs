@@ -34,10 +34,12 @@ fn list(settings: &Configuration, query: Query<'_>) -> Listed {
         query.is_orderable,
         query.countries,
         None,
+        None,
+        None,
+        None,
         query.before,
         query.after,
         Some(7),
-        None,
         None,
         None,
         None,
@@ -68,13 +70,13 @@ type Got = Result<Product, openapi::apis::Error<GetProductError>>;
 
 fn product(settings: &Configuration, code: &str, form: Option<&str>) -> Got {
     get_product(
-        settings, code, form, None, None, None, None, None, None, None,
+        settings, code, form, None, None, None, None, None, None,
     )
 }
 
 fn texts(settings: &Configuration, form: &str) -> ContentResources {
     let product = product(settings, "HALLOWMERE-GB", Some(form)).expect("a product");
-    product.gift_card.expect("a gift card").content_resources
+    *product.gift_card.expect("a gift card").content_resources
 }
 
 fn refused(got: Got) -> String {
@@ -154,7 +156,7 @@ fn main() {
         }
         other => panic!("{other:?}"),
     }
-    head_ping(&settings_now, None, None, None, None, None, None, None).expect("a good key");
+    head_ping(&settings_now, None, None, None, None, None, None).expect("a good key");
 
     // Values and fields added later.
     let later = settings("VITRINE_LATER");

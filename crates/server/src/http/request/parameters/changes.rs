@@ -6,7 +6,7 @@ use vitrine_model::changes::ChangesQuery;
 use vitrine_wire::error::FaultType;
 
 use super::faults::{Faults, read};
-use super::{FilterParameter, Parameter, limit, rows, set_filter};
+use super::{FilterParameter, Parameter, limit, rows, set_filter, whole_number};
 use crate::http::error::ApiError;
 use crate::http::request::changes_token::{FilterDigest, Token};
 
@@ -53,7 +53,7 @@ static CHANGES: [(ChangesParameter, Parameter); 9] = [
 ];
 
 /// Parameters of other APIs, and the help for each.
-const HINTS: [(&str, &str); 9] = [
+const HINTS: [(&str, &str); 15] = [
     ("before", SINCE_HINT),
     ("after", SINCE_HINT),
     ("cursor", SINCE_HINT),
@@ -62,15 +62,23 @@ const HINTS: [(&str, &str); 9] = [
     ("token", SINCE_HINT),
     ("code", "give codes as `codes`"),
     ("timeout", "give the seconds to wait as `wait`"),
-    ("per_page", "give the number of changes as `limit`"),
+    ("per_page", SIZE_HINT),
+    ("page_size", SIZE_HINT),
+    ("pagesize", SIZE_HINT),
+    ("size", SIZE_HINT),
+    ("count", SIZE_HINT),
+    ("max_results", SIZE_HINT),
+    ("top", SIZE_HINT),
 ];
+
+const SIZE_HINT: &str = "give the number of changes as `limit`";
 
 const SINCE_HINT: &str = "go on with `since`, the token `next` of the answer before";
 
 /// A request for changes.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangesRequest {
-    /// Filters and limit; the place in a walk comes from the token.
+    /// Filters and limit; the place in a walk is in the token.
     pub(crate) query: ChangesQuery,
     /// Digest of the filters.
     pub(crate) filter_digest: FilterDigest,
@@ -144,12 +152,10 @@ pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
         faults.help("leave `wait` out of the first request".to_owned());
     }
     faults.into_result()?;
-    let since = since.flatten();
-    changes.after = since.as_ref().and_then(|token| token.after.clone());
     Ok(ChangesRequest {
         query: changes,
         filter_digest,
-        since,
+        since: since.flatten(),
         wait: Duration::from_secs(wait.unwrap_or(0).into()),
     })
 }
@@ -170,13 +176,12 @@ fn refuse_token(row: &Parameter, value: &str, faults: &mut Faults) {
 }
 
 fn seconds(row: &Parameter, value: &str, faults: &mut Faults) -> Option<u8> {
-    let digits = value.strip_prefix('-').unwrap_or(value);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        faults.invalid(row, value);
-        return None;
-    }
+    let seconds = whole_number(row, value, faults)?;
     // A number that doesn't parse now is too small or too large for the type.
-    let seconds = value.parse().ok().filter(|wait| *wait <= MAX_WAIT_SECONDS);
+    let seconds = seconds
+        .parse()
+        .ok()
+        .filter(|wait| *wait <= MAX_WAIT_SECONDS);
     if seconds.is_none() {
         faults.out_of_range(row, value);
     }

@@ -107,7 +107,7 @@ impl Faults {
 }
 
 /// Returns the start of a client's text, short enough for a message.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     const MAX_CHARACTERS: usize = 80;
     match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),

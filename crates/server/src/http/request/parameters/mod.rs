@@ -3,7 +3,9 @@
 //!
 //! - `rows`: the rows; `faults`: reads a query by its rows and collects faults
 //! - `changes`: parameters of the changes feed
+//! - `categories`: categories that a client can't have meant
 
+mod categories;
 mod changes;
 mod faults;
 mod rows;
@@ -14,9 +16,11 @@ use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::FaultType;
 
+pub(crate) use self::categories::check_categories;
 pub(crate) use self::changes::{ChangesRequest, MAX_WAIT_SECONDS, changes};
 use self::faults::{Faults, read};
 use crate::http::error::ApiError;
+use crate::http::request::query;
 use crate::http::routes::{KeyedOperation, Operation};
 
 /// A query parameter.
@@ -92,7 +96,7 @@ impl Values {
             Self::Token => "the token `next` of an answer",
             Self::Wait => "a whole number of seconds from 0 to 55",
             Self::Search => "some words, at most 100 characters",
-            Self::Version => "the date of a served API version, such as `2026-12-01`",
+            Self::Version => "the date of a served API version: `2026-12-01` or `2024-02-05`",
         }
     }
 }
@@ -158,11 +162,17 @@ static LIST: [(ListParameter, Parameter); 9] = [
 ];
 
 /// Parameters of other APIs, and the help for each.
-const LIST_HINTS: [(&str, &str); 5] = [
+const LIST_HINTS: [(&str, &str); 11] = [
     ("page", PAGING_HINT),
     ("offset", PAGING_HINT),
     ("per_page", PAGING_HINT),
     ("cursor", PAGING_HINT),
+    ("page_size", SIZE_HINT),
+    ("pagesize", SIZE_HINT),
+    ("size", SIZE_HINT),
+    ("count", SIZE_HINT),
+    ("max_results", SIZE_HINT),
+    ("top", SIZE_HINT),
     (
         "code",
         "give codes as `codes`, or read one product at `/v2/product/{code}`",
@@ -170,6 +180,8 @@ const LIST_HINTS: [(&str, &str); 5] = [
 ];
 
 const PAGING_HINT: &str = "page with `after` and `limit`";
+
+const SIZE_HINT: &str = "give the number of products as `limit`";
 
 /// Parameters of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -371,15 +383,24 @@ fn set_filter(
 }
 
 fn limit(row: &Parameter, value: &str, faults: &mut Faults) -> Option<Limit> {
-    let digits = value.strip_prefix('-').unwrap_or(value);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        faults.invalid(row, value);
-        return None;
-    }
+    let limit = whole_number(row, value, faults)?;
     // A number that doesn't parse now is too small or too large for the type.
-    let limit = value.parse().ok().and_then(Limit::new);
+    let limit = limit.parse().ok().and_then(Limit::new);
     if limit.is_none() {
         faults.out_of_range(row, value);
     }
     limit
+}
+
+/// Returns a value that is a whole number in its only form, and refuses others.
+fn whole_number<'v>(row: &Parameter, value: &'v str, faults: &mut Faults) -> Option<&'v str> {
+    let number = query::whole_number(value);
+    if number.is_none() {
+        faults.invalid(row, value);
+        let digits = value.trim_start_matches(['+', '-', ' ']);
+        if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            faults.help("write the number without leading zeros and without `+`".to_owned());
+        }
+    }
+    number
 }

@@ -34,7 +34,7 @@ pub(super) const CATEGORIES: Parameter = Parameter {
     name: "categories",
     multiplicity: Multiplicity::Many,
     values: Values::Category,
-    description: "Only products in any of these categories. Repeat the parameter once per category. `GET /product/categories` lists the categories of the catalog.",
+    description: "Only products in any of these categories. Repeat the parameter once per category: a comma list of categories is refused. `GET /product/categories` lists the categories of the catalog.",
     examples: &[
         ("one", "One category", Example::List(&["food-and-drink"])),
         (

@@ -1,0 +1,58 @@
+//! Files of the state directory, for `/metrics` and `/readyz`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::metrics::state_files::{StateFile, StateFileWrites, StateFiles};
+use crate::metrics::text::{Exposition, MetricType};
+
+pub(super) fn describe(files: &StateFiles, into: &mut Exposition) {
+    let Some(files) = files.all() else {
+        return;
+    };
+    let mut metric = into.metric(
+        "vitrine_state_file_write_failures_total",
+        MetricType::Counter,
+        "Failed writes of the state directory's files, each of which is tried again.",
+    );
+    for (file, writes) in files {
+        metric.sample(&[("file", file.name())], writes.failures.get());
+    }
+    let mut metric = into.metric(
+        "vitrine_state_file_written_timestamp_seconds",
+        MetricType::Gauge,
+        "Time at which a file of the state directory was last written, in seconds since 1970.",
+    );
+    for (file, writes) in files {
+        if let Some(written) = writes.written() {
+            metric.sample(&[("file", file.name())], written);
+        }
+    }
+}
+
+/// File of the state directory.
+#[derive(Debug, Serialize)]
+pub(super) struct WrittenFile {
+    /// Seconds since it was last written; null if there is none. A catalog that doesn't change isn't written again.
+    age_seconds: Option<u64>,
+    /// True if the last write failed; it is tried again.
+    failing: bool,
+}
+
+/// Returns the files by name; `None` without a state directory.
+pub(super) fn written(
+    files: &StateFiles,
+    now: Timestamp,
+) -> Option<BTreeMap<&'static str, WrittenFile>> {
+    let now = now.as_duration().as_secs_f64();
+    let described = |(file, writes): (StateFile, &StateFileWrites)| {
+        let written = WrittenFile {
+            age_seconds: writes.written().map(|written| (now - written) as u64),
+            failing: writes.is_failing(),
+        };
+        (file.name(), written)
+    };
+    Some(files.all()?.into_iter().map(described).collect())
+}

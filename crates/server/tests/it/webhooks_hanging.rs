@@ -1,0 +1,82 @@
+//! Receivers that hang: they don't take the places of good ones.
+
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use vitrine::webhooks::position_now;
+use vitrine::webhooks::secret::KeyFile;
+use vitrine_store::IfMissing;
+use vitrine_store::audit::{AuditAction, AuditContext};
+use vitrine_store::webhooks::{EventFormat, NewEndpoint};
+
+use crate::harness::receiver::{Delivery, HOOK};
+use crate::harness::{Page, gift_card, wait_for};
+
+/// Number of receivers that hang, each at a host of its own: more than the places that there once were.
+const HANGING: u8 = 200;
+const PORTS: usize = 2;
+
+/// Creates endpoints at receivers that accept and never answer.
+fn create_hanging(delivery: &Delivery, ports: &[u16]) {
+    let url = delivery.store.url();
+    let store = vitrine_store::open(&url, IfMissing::Refuse).expect("a store");
+    let key_file = KeyFile::read(&delivery.store.path("webhooks.key")).expect("a key file");
+    let position = position_now(&*store, delivery.prefix()).expect("a position");
+    let context = AuditContext {
+        by: "test".to_owned(),
+        note: None,
+        action: AuditAction::CreateWebhook,
+        confirmation: None,
+    };
+    for (network, port) in (1_u8..).zip(ports) {
+        for host in 1..=HANGING {
+            let new = NewEndpoint {
+                id: format!("wh_{network}_{host}"),
+                key: delivery.prefix().to_owned(),
+                url: format!("http://127.0.{network}.{host}:{port}/"),
+                filters: String::new(),
+                api_version: None,
+                format: EventFormat::CatalogChanged,
+                salt: [network ^ host; 16],
+                position: position.clone(),
+            };
+            store
+                .create_endpoint(&new, &key_file.fingerprint(), &context)
+                .expect("created");
+        }
+    }
+}
+
+#[test]
+fn good_receiver_does_not_wait_for_hanging_ones() {
+    let delivery = Delivery::of(&[gift_card("A")]);
+    delivery.web.set(HOOK, &[Page::ok("")]);
+    // Its event is sent at once; the second is measured.
+    delivery.endpoint(&[]);
+    let bind = |_| TcpListener::bind("0.0.0.0:0").expect("a port");
+    let listeners: Vec<TcpListener> = (0..PORTS).map(bind).collect();
+    let port = |listener: &TcpListener| listener.local_addr().expect("an address").port();
+    create_hanging(&delivery, &listeners.iter().map(port).collect::<Vec<_>>());
+    let _server = delivery.serve();
+    delivery.store.load_products(&[gift_card("B")]);
+    let mut held: Vec<TcpStream> = Vec::new();
+    for listener in &listeners {
+        listener.set_nonblocking(true).expect("set");
+    }
+    wait_for("all places to be taken", || {
+        for listener in &listeners {
+            held.extend(std::iter::from_fn(|| listener.accept().ok()).map(|(stream, _)| stream));
+        }
+        (held.len() >= 256).then_some(())
+    });
+    let before = delivery.events(0).len();
+    delivery.store.load_products(&[gift_card("C")]);
+    let loaded = Instant::now();
+    delivery.events(before + 1);
+    let waited = loaded.elapsed();
+    eprintln!(
+        "{} hang; the good receiver waited for {waited:?}",
+        held.len()
+    );
+    assert!(waited < Duration::from_secs(7), "{waited:?}");
+}
