@@ -23,8 +23,11 @@ const CLOCK_SLACK: Duration = Duration::from_secs(60);
 /// Mark of no contact yet.
 const NEVER: i64 = i64::MIN;
 
-/// Time after which the store is asked again at the latest, whether that failed or not. Later, the process was stopped.
+/// Maximum time between two ticks of a process that runs. After a longer one, it was stopped.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
+
+/// Interval of ticks.
+pub(super) const TICK: Duration = Duration::from_millis(500);
 
 /// Maximum time that requests wait for the store after a stop.
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -35,11 +38,13 @@ pub struct Contact {
     max_stale: Duration,
     /// Negative if it is from an earlier run's file.
     last: AtomicI64,
-    /// Time at which the store has to be asked again.
-    ask_by: AtomicI64,
-    /// Time until which requests wait for the answer, if the store was asked too late.
-    wait_until: AtomicI64,
-    asked: Notify,
+    /// Time of the last tick.
+    ticked: AtomicI64,
+    /// Time at which the last stop was noticed: a store that was asked before may not have known a revocation.
+    resumed: AtomicI64,
+    /// Time at which the store was asked for its last answer, or failure.
+    asked: AtomicI64,
+    answers: Notify,
 }
 
 impl Contact {
@@ -47,9 +52,10 @@ impl Contact {
         Self {
             max_stale,
             last: AtomicI64::new(NEVER),
-            ask_by: AtomicI64::new(i64::MAX),
-            wait_until: AtomicI64::new(i64::MAX),
-            asked: Notify::new(),
+            ticked: AtomicI64::new(i64::MAX),
+            resumed: AtomicI64::new(NEVER),
+            asked: AtomicI64::new(NEVER),
+            answers: Notify::new(),
         }
     }
 
@@ -58,39 +64,52 @@ impl Contact {
         self.last.store(asked.milliseconds(), Ordering::Relaxed);
     }
 
-    /// Records that the store is being asked.
-    pub(super) fn begin_asking(&self, now: BootTime) {
-        // A store that hangs doesn't make requests wait; after a stop, for a moment.
-        let (deadline, value) = match self.is_overdue(now) {
-            true => (&self.wait_until, (now + MAX_WAIT).milliseconds()),
-            false => (&self.ask_by, i64::MAX),
-        };
-        deadline.store(value, Ordering::Relaxed);
+    /// Notices a stop: called at each [`TICK`], whether the store answers or hangs.
+    pub(super) fn tick(&self, now: BootTime) {
+        if self.is_late(now) {
+            self.resumed.store(now.milliseconds(), Ordering::Relaxed);
+        }
+        // After `resumed`, so that no request misses both.
+        self.ticked.store(now.milliseconds(), Ordering::Release);
     }
 
-    /// Records that the store was asked, with or without an answer.
-    pub(super) fn end_asking(&self, now: BootTime) {
-        let ask_by = (now + MAX_PAUSE).milliseconds();
-        self.ask_by.store(ask_by, Ordering::Relaxed);
-        self.wait_until.store(i64::MAX, Ordering::Relaxed);
-        self.asked.notify_waiters();
+    fn is_late(&self, now: BootTime) -> bool {
+        let ticked = self.ticked.load(Ordering::Acquire);
+        now.milliseconds().saturating_sub(ticked) > milliseconds(MAX_PAUSE)
     }
 
-    /// Returns true if the store should have been asked before: the process was stopped.
+    /// Records that the store, asked at `asked`, answered or failed.
+    pub(super) fn record_answer(&self, asked: BootTime) {
+        self.asked.store(asked.milliseconds(), Ordering::Relaxed);
+        self.answers.notify_waiters();
+    }
+
+    /// Returns true if the process was stopped and hasn't asked the store since. A store that hangs doesn't make requests
+    /// wait, save for a moment after a stop.
     #[must_use]
     pub fn is_overdue(&self, now: BootTime) -> bool {
-        let now = now.milliseconds();
-        now > self.ask_by.load(Ordering::Relaxed) && now < self.wait_until.load(Ordering::Relaxed)
+        if self.is_late(now) {
+            return true;
+        }
+        let resumed = self.resumed.load(Ordering::Relaxed);
+        let waited = now.milliseconds().saturating_sub(resumed);
+        self.asked.load(Ordering::Relaxed) < resumed && waited < milliseconds(MAX_WAIT)
     }
 
     /// Waits until the store was asked, if it is overdue, for a moment at most.
     pub async fn asked(&self) {
-        let mut asked = std::pin::pin!(self.asked.notified());
-        asked.as_mut().enable();
-        if self.is_overdue(BootTime::now()) {
-            // Without an answer, the age of the keys decides.
-            let _ = tokio::time::timeout(MAX_WAIT, asked).await;
-        }
+        let asked = async {
+            loop {
+                let mut answer = std::pin::pin!(self.answers.notified());
+                answer.as_mut().enable();
+                if !self.is_overdue(BootTime::now()) {
+                    return;
+                }
+                answer.await;
+            }
+        };
+        // Without an answer, the age of the keys decides.
+        let _ = tokio::time::timeout(MAX_WAIT, asked).await;
     }
 
     /// Resumes from the contact of an earlier run at `moment`.
@@ -128,6 +147,10 @@ impl Contact {
     pub fn max_stale(&self) -> Duration {
         self.max_stale
     }
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The clock is behind the time at which the keys were read.
@@ -179,16 +202,32 @@ mod tests {
         let contact = Contact::new(Duration::from_secs(3600));
         let start = BootTime::now();
         let after = |milliseconds| start + Duration::from_millis(milliseconds);
-        assert!(!contact.is_overdue(after(60_000)), "before the first read");
-        contact.begin_asking(start);
-        assert!(!contact.is_overdue(after(60_000)), "the store hangs");
-        contact.end_asking(start);
+        assert!(!contact.is_overdue(after(60_000)), "before the first tick");
+        contact.tick(start);
+        contact.record_answer(start);
         assert!(!contact.is_overdue(after(1_900)));
-        assert!(contact.is_overdue(after(15_000)), "nobody has asked");
-        contact.begin_asking(after(15_000));
+        contact.tick(after(1_900));
+        assert!(!contact.is_overdue(after(3_800)), "the store hangs");
+        assert!(contact.is_overdue(after(15_000)), "nobody noticed the stop");
+        contact.tick(after(15_000));
         assert!(contact.is_overdue(after(15_900)), "not answered yet");
+        contact.tick(after(15_900));
         assert!(!contact.is_overdue(after(16_100)), "the store hangs");
-        contact.end_asking(after(15_001));
-        assert!(!contact.is_overdue(after(15_002)));
+    }
+
+    #[test]
+    fn answer_to_a_question_before_a_stop_does_not_count() {
+        let contact = Contact::new(Duration::from_secs(3600));
+        let start = BootTime::now();
+        let after = |milliseconds| start + Duration::from_millis(milliseconds);
+        contact.tick(start);
+        contact.record_answer(start);
+        contact.record_answer(after(100));
+        assert!(contact.is_overdue(after(15_000)));
+        contact.tick(after(15_000));
+        contact.record_answer(after(200));
+        assert!(contact.is_overdue(after(15_001)));
+        contact.record_answer(after(15_002));
+        assert!(!contact.is_overdue(after(15_003)));
     }
 }

@@ -21,10 +21,12 @@ use vitrine_store::record::StoreState;
 use vitrine_store::{Hint, HintGuard, Store, StoreError};
 
 use super::background::lower_priority;
+use super::contact::TICK;
 use super::follow_catalog::CatalogPoll;
 use super::follow_keys::KeyPoll;
 use super::key_use::KeyUse;
 use super::{Live, StateDirectory};
+use crate::boot_time::BootTime;
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
 use crate::metrics::state_files::StateFile;
@@ -170,6 +172,13 @@ impl Follower {
         let hint: Hint = Arc::new(move || wake_all(&wakes));
         live.store_reads.connect(Arc::clone(&hint));
         follower.hints = store.subscribe(hint);
+        let ticking = Arc::clone(live);
+        follower.spawn("ticks", move |wakes, stop| {
+            while !stop.load(Ordering::Acquire) {
+                ticking.contact.tick(BootTime::now());
+                let _ = wakes.recv_timeout(TICK);
+            }
+        })?;
         let mut key_use = KeyUse::new(&stores.written, live);
         follower.spawn("key-use", move |wakes, stop| key_use.run(wakes, stop))?;
         Ok(follower)

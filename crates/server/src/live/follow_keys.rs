@@ -168,14 +168,16 @@ pub(super) fn key_state(state: &StoreState) -> KeyState {
 impl PollTask for KeyPoll {
     fn poll(&mut self) -> Result<(), StoreError> {
         let live = Arc::clone(&self.followed.live);
-        let was_stopped = live.contact.is_overdue(BootTime::now());
-        live.contact.begin_asking(BootTime::now());
+        let mut asked = BootTime::now();
+        let was_stopped = live.contact.is_overdue(asked);
+        live.contact.tick(asked);
         let mut followed = self.follow();
         if was_stopped && followed.is_err() {
             // The connection may have been closed meanwhile; requests wait for this.
+            asked = BootTime::now();
             followed = self.follow();
         }
-        live.contact.end_asking(BootTime::now());
+        live.contact.record_answer(asked);
         followed
     }
 
