@@ -20,11 +20,13 @@ pub mod assortment;
 pub mod audit;
 mod base;
 mod check;
+mod db;
 mod digest;
 pub mod document;
 pub mod error;
 pub mod fail_point;
 pub mod history;
+mod key_days;
 pub mod operators;
 pub mod overrides;
 mod postgres;
@@ -33,6 +35,7 @@ pub mod problem;
 mod publication;
 pub mod record;
 mod sqlite;
+mod texts;
 mod values;
 pub mod webhooks;
 
@@ -49,7 +52,8 @@ use vitrine_model::revision::Revision;
 
 pub use address::{IfMissing, StoreAddress};
 use assortment::AssortmentStore;
-use audit::{AuditContext, AuditEntry};
+use audit::{AuditContext, AuditEntry, log};
+use db::OnDb;
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
 use operators::OperatorStore;
@@ -68,7 +72,7 @@ use webhooks::WebhookStore;
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
 pub trait Store:
-    AssortmentStore + OperatorStore + OverrideStore + RecordDigestStore + WebhookStore
+    OnDb + AssortmentStore + OperatorStore + OverrideStore + RecordDigestStore + WebhookStore
 {
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
@@ -225,14 +229,18 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError>;
+    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
+        texts::read(self.db(), digest)
+    }
 
     /// Returns the text last fetched from an outside URL, and whether it is served.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError>;
+    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
+        texts::fetched(self.db(), url)
+    }
 
     /// Returns the form of its documents, for [`PreparedProduct::pack`](prepared::PreparedProduct::pack).
     fn document_form(&self) -> DocumentForm {
@@ -258,7 +266,9 @@ pub trait Store:
         digest: &TextDigest,
         status: TextStatus,
         context: &AuditContext,
-    ) -> Result<bool, StoreError>;
+    ) -> Result<bool, StoreError> {
+        texts::set_status(self.db(), digest, status, context)
+    }
 
     /// Returns what [`prune`](Self::prune) would free now, and changes nothing.
     ///
@@ -328,21 +338,28 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError>;
+    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
+        key_days::add(self.db(), days, kept_since)
+    }
 
     /// Returns the requests of all keys on the days since `since`, newest day first, then by prefix.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError>;
+    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
+        key_days::read(self.db(), since)
+    }
 
     /// Returns the newest entries of the audit log, at most `limit` of them, newest first: of all, or of one subject.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError>;
+    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        let db = self.db();
+        db.read(log::READING, |tx| log::read(tx, subject, limit))
+    }
 
     /// Checks that all stored data is as it was written, as of one moment and while others write. Returns the problems.
     /// Reads everything, and takes as long.

@@ -256,6 +256,14 @@ pub(crate) fn random_id() -> Result<String, StoreError> {
     Ok(Hexadecimal(&bytes).to_string())
 }
 
+/// Returns a random step of a counter: a copy of an earlier state that was changed since mustn't have the same number.
+pub(crate) fn random_step() -> Result<i64, StoreError> {
+    let mut bytes = [0_u8; 4];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Damaged(format!("can't get random numbers: {error}")))?;
+    Ok(1 + i64::from(u32::from_le_bytes(bytes)))
+}
+
 /// Formats a product's countries and categories for storage: JSON arrays.
 pub(crate) fn lists(product: &StoredProduct) -> Result<[String; 2], StoreError> {
     let countries: Vec<&str> = product.countries.iter().map(Country::as_str).collect();

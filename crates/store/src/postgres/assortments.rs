@@ -5,17 +5,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
+use super::NOTIFY;
 use super::lock::{self, Lock};
 use super::session::{Param, Session, Typed, count, get};
-use super::texts::NOTIFY;
-use super::{BEGIN, PostgresStore, READ_TIMEOUT, audit, keys};
+use super::{BEGIN, PostgresStore, READ_TIMEOUT, keys};
 use crate::StoreError;
 use crate::assortment::{
     self, AssortmentStore, AssortmentVersion, Current, LiveAssortments, NewAssortment,
     version_number,
 };
-use crate::audit::{AuditContext, accepted_assortments, assortment_change};
+use crate::audit::{AuditContext, accepted_assortments, assortment_change, log};
 use crate::check::StoredAssortment;
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::values::from_millis;
 
@@ -95,7 +96,11 @@ impl AssortmentStore for PostgresStore {
         self.writer()?.transaction(WRITING, BEGIN, |session| {
             lock::take(session, Lock::Keys, self.lock_wait)?;
             accept(session)?;
-            audit::write(session, context, vec![accepted_assortments()])?;
+            log::write(
+                &mut Tx::postgres(session, "writing the audit log"),
+                context,
+                vec![accepted_assortments()],
+            )?;
             session.run(WRITING, NOTIFY)
         })
     }
@@ -175,7 +180,11 @@ fn set(
             ensure_limits(session)?;
         }
         let change = assortment_change(assortment::live_number(current.as_ref()), &version);
-        audit::write(session, &new.context(), vec![change])?;
+        log::write(
+            &mut Tx::postgres(session, "writing the audit log"),
+            &new.context(),
+            vec![change],
+        )?;
         session.run(WRITING, COUNT)?;
         FailPoint::AssortmentsCounted.pass()?;
         session.run(WRITING, NOTIFY)?;

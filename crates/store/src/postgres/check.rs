@@ -4,11 +4,11 @@
 use tokio_postgres::Row;
 use vitrine_model::content::TextName;
 
+use super::assortments;
 use super::history::own_texts;
 use super::keys::{self, KEYS};
 use super::session::{Session, get};
-use super::{assortments, audit, operators as stored_operators};
-use crate::audit::Chain;
+use crate::audit::{Chain, log};
 use crate::check::found::{
     API_KEY, BASE, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, Rule, STATE, TEXT_NAME,
     TEXT_ORPHAN, UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
@@ -17,6 +17,8 @@ use crate::check::{
     live_problem, overlapping_span, span_queries, span_without_revisions, text_digest, text_rows,
     version, version_facts,
 };
+use crate::db::Tx;
+use crate::operators::rows as stored_operators;
 use crate::problem::Problem;
 use crate::{StoreError, check, digest};
 
@@ -180,12 +182,15 @@ fn bases(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> 
 }
 
 fn operators(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
-    stored_operators::each(session, |row| check::operator(found, row))
+    for row in stored_operators(&mut Tx::postgres(session, CHECKING))? {
+        check::operator(found, row);
+    }
+    Ok(())
 }
 
 fn audit_log(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     let mut chain = Chain::default();
-    audit::each(session, |row| {
+    log::each(&mut Tx::postgres(session, CHECKING), |row| {
         check::audit_entry(found, &mut chain, row);
     })
 }

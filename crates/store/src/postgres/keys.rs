@@ -7,12 +7,13 @@ use tokio_postgres::Row;
 use vitrine_model::key::KeyRecord;
 
 use super::BEGIN;
+use super::NOTIFY;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
-use super::texts::NOTIFY;
-use super::{assortments, audit, catalog};
+use super::{assortments, catalog};
 use crate::assortment::ensure_live;
-use crate::audit::{AuditContext, written_keys};
+use crate::audit::{AuditContext, log, written_keys};
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
 use crate::values::KeyRow;
@@ -87,7 +88,11 @@ pub(super) fn change(
             write(session, record)?;
             FailPoint::KeysWritten.pass()?;
         }
-        audit::write(session, context, written_keys(&all, &changed))?;
+        log::write(
+            &mut Tx::postgres(session, "writing the audit log"),
+            context,
+            written_keys(&all, &changed),
+        )?;
         session.run(WRITING, COUNT_KEYS)?;
         FailPoint::KeysCounted.pass()?;
         session.run(WRITING, NOTIFY)

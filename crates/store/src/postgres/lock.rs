@@ -8,7 +8,7 @@ use crate::error::LockHolder;
 
 /// Subject of a lock: the second number of its PostgreSQL advisory lock, after "Vitr".
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Lock {
+pub(crate) enum Lock {
     /// The schema: one of several processes creates or migrates it.
     Migration = 1,
     /// Catalogs and texts: publishing, pruning, restoring.
@@ -20,7 +20,7 @@ pub(super) enum Lock {
 const WAITING: &str = "waiting for another writer";
 
 /// Takes a lock for the transaction that is open, or fails with [`StoreError::Busy`] after `lock_wait`.
-pub(super) fn take(
+pub(crate) fn take(
     session: &mut Session,
     lock: Lock,
     lock_wait: Duration,

@@ -8,7 +8,6 @@
 //! - `texts`: texts and their sources; `prune`: deleting old revisions' data; `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
 
 mod assortments;
-mod audit;
 mod cancel;
 mod catalog;
 mod change_history;
@@ -16,12 +15,10 @@ mod check;
 mod copy;
 mod failure;
 mod history;
-mod key_days;
 mod keys;
 mod limits;
 mod listen;
 mod lock;
-mod operators;
 mod overrides;
 mod password;
 mod pending;
@@ -32,7 +29,6 @@ mod restore;
 mod schema;
 mod session;
 mod target;
-mod texts;
 mod tls;
 mod webhooks;
 
@@ -42,27 +38,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::civil::Date;
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
+pub(crate) use self::limits::{BEGIN, BEGIN_READ, READ_TIMEOUT};
 use self::limits::{
-    BEGIN, BEGIN_READ, COMMAND_TIMEOUT, POLL_INTERVAL, QUICK_TIMEOUT, READ_TIMEOUT, SORT_TIMEOUT,
-    WORK_TIMEOUT,
+    COMMAND_TIMEOUT, NOTIFY, POLL_INTERVAL, QUICK_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT,
 };
-use self::session::{Background, Session};
+pub(crate) use self::lock::{Lock, take as take_lock};
+use self::session::Background;
+pub(crate) use self::session::Session;
 pub(crate) use self::target::Target;
-use crate::audit::{AuditContext, AuditEntry};
+use crate::audit::AuditContext;
+use crate::db::{Db, OnDb};
 use crate::history::{History, HistoryStart, HistoryVisitor};
+use crate::operators::OperatorStore;
 use crate::overrides::StorePublication;
 use crate::problem::Problem;
 use crate::record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
-    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
+    ChangeKind, ChangedProduct, ItemVisitor, Keep, Moment, ProductVisitor, PruneReport,
+    PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStatus};
+use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
 
 /// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,14 +72,14 @@ pub(crate) enum Access {
 }
 
 /// A store in a PostgreSQL database.
-pub(crate) struct PostgresStore {
+pub struct PostgresStore {
     // First, so that it is dropped before the thread that drives it.
     /// Connection for calls that take milliseconds. Longer ones have connections of their own, so that polls and reads of
     /// keys never wait for them. None before the first call, and after a failure.
     quick: Mutex<Option<Session>>,
     target: Arc<Target>,
     access: Access,
-    lock_wait: Duration,
+    pub(crate) lock_wait: Duration,
     /// Timeout of a call for a row or two.
     quick_timeout: Duration,
     background: Arc<Background>,
@@ -139,7 +137,7 @@ impl PostgresStore {
     }
 
     /// Runs a short call on the held connection.
-    fn quick<T>(
+    pub(crate) fn quick<T>(
         &self,
         work: impl FnOnce(&mut Session) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -177,7 +175,7 @@ impl PostgresStore {
     }
 
     /// Opens a separate connection for writing.
-    fn writer(&self) -> Result<Session, StoreError> {
+    pub(crate) fn writer(&self) -> Result<Session, StoreError> {
         match self.access {
             Access::Write(_) => self.session(WORK_TIMEOUT),
             Access::ReadOnly => Err(StoreError::ReadOnly {
@@ -187,7 +185,7 @@ impl PostgresStore {
     }
 
     /// Reads on a separate connection, as of one moment.
-    fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         doing: &'static str,
         limit: Duration,
@@ -197,6 +195,20 @@ impl PostgresStore {
         session.transaction(doing, BEGIN_READ, work)
     }
 }
+
+impl PostgresStore {
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.access == Access::ReadOnly
+    }
+}
+
+impl OnDb for PostgresStore {
+    fn db(&self) -> Db<'_> {
+        Db::Postgres(self)
+    }
+}
+
+impl OperatorStore for PostgresStore {}
 
 impl Store for PostgresStore {
     fn state(&self) -> Result<StoreState, StoreError> {
@@ -309,27 +321,9 @@ impl Store for PostgresStore {
         })
     }
 
-    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-        self.quick(|session| texts::read(session, digest))
-    }
-
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
-        self.quick(|session| texts::fetched(session, url))
-    }
-
     fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
         Ok(Box::new(publication))
-    }
-
-    fn set_text_status(
-        &self,
-        digest: &TextDigest,
-        status: TextStatus,
-        context: &AuditContext,
-    ) -> Result<bool, StoreError> {
-        let session = &mut self.writer()?;
-        texts::set_status(session, digest, status, context, self.lock_wait)
     }
 
     fn plan_prune(
@@ -363,25 +357,6 @@ impl Store for PostgresStore {
             Access::ReadOnly => Ok(()),
             Access::Write(_) => self.quick(|session| keys::record_use(session, uses)),
         }
-    }
-
-    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
-        match self.access {
-            Access::ReadOnly => Ok(()),
-            Access::Write(_) => self.quick(|session| key_days::add(session, days, kept_since)),
-        }
-    }
-
-    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
-        self.read(key_days::READING, READ_TIMEOUT, |session| {
-            key_days::read(session, since)
-        })
-    }
-
-    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
-        self.read(audit::READING, READ_TIMEOUT, |session| {
-            audit::read(session, subject, limit)
-        })
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {

@@ -14,9 +14,9 @@ use vitrine_model::revision::Revision;
 use super::lock::{self, Lock};
 use super::pending::Pending;
 use super::session::{Session, Typed, count, get, number};
-use super::texts::{self, NOTIFY};
-use super::{BEGIN, audit, history};
-use crate::audit::{AuditContext, PublishedChange, published_change};
+use super::{BEGIN, NOTIFY, history};
+use crate::audit::{AuditContext, PublishedChange, log, published_change};
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::prepared::{LiveDigests, PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
@@ -24,7 +24,7 @@ use crate::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
 use crate::values::{self, random_id};
-use crate::{Publication, StoreError};
+use crate::{Publication, StoreError, texts};
 
 pub(super) const PUBLISHING: &str = "publishing";
 
@@ -228,7 +228,7 @@ impl Publication for PostgresPublication {
 
     fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         self.send()?;
-        texts::put_fetched(&mut self.session, PUBLISHING, fetched)?;
+        texts::put_fetched(&mut Tx::postgres(&mut self.session, PUBLISHING), fetched)?;
         FailPoint::PublishFetchedRemembered.pass()?;
         self.has_others = true;
         Ok(())
@@ -324,7 +324,11 @@ impl Publication for PostgresPublication {
 
     fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
         lock::take(&mut self.session, Lock::Keys, LOG_WAIT)?;
-        audit::write(&mut self.session, context, vec![published_change(change)])
+        log::write(
+            &mut Tx::postgres(&mut self.session, "writing the audit log"),
+            context,
+            vec![published_change(change)],
+        )
     }
 
     fn commit(

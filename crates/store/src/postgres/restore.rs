@@ -15,13 +15,13 @@ use super::keys::{self, COUNT_KEYS};
 use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
-use super::texts::{COUNT_TEXTS, NOTIFY};
-use super::{assortments, audit, webhooks};
-use crate::audit::{AuditContext, created, named, restored};
+use super::{NOTIFY, assortments, webhooks};
+use crate::audit::{AuditContext, Standing, created, log, named, restored};
+use crate::db::Tx;
 use crate::record::Moment;
 use crate::sqlite::read_backup;
 use crate::values::random_id;
-use crate::{StoreError, sqlite};
+use crate::{StoreError, sqlite, texts};
 
 const RESTORING: &str = "restoring the store";
 
@@ -154,12 +154,16 @@ pub(super) fn restore(
     session.transaction(RESTORING, BEGIN, |session| {
         lock::take(session, Lock::Catalog, lock_wait)?;
         lock::take(session, Lock::Keys, lock_wait)?;
-        let before = audit::standing(session)?;
+        let before = standing(session)?;
         let revision = replace(session, &backup)?;
         session.run(RESTORING, "delete from vitrine.operator_session")?;
         webhooks::restore(session, &read_backup(&backup.connection)?)?;
-        let changes = restored(&named(path), &before, &audit::standing(session)?);
-        audit::write(session, context, changes)?;
+        let changes = restored(&named(path), &before, &standing(session)?);
+        log::write(
+            &mut Tx::postgres(session, "writing the audit log"),
+            context,
+            changes,
+        )?;
         Ok(revision)
     })
 }
@@ -183,10 +187,19 @@ pub(super) fn create_from(
             copy(session, &backup, table)?;
         }
         webhooks::restore(session, &read_backup(&backup.connection)?)?;
-        let after = audit::standing(session)?;
-        audit::write(session, context, created(&named(path), &after))?;
+        let after = standing(session)?;
+        log::write(
+            &mut Tx::postgres(session, "writing the audit log"),
+            context,
+            created(&named(path), &after),
+        )?;
         Ok(revision)
     })
+}
+
+fn standing(session: &mut Session) -> Result<Standing, StoreError> {
+    let keys = keys::readable_rows(session)?;
+    log::standing(&mut Tx::postgres(session, RESTORING), keys)
 }
 
 /// A checked copy of a backup.
@@ -317,7 +330,7 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
 /// their status is set.
 fn record_texts(session: &mut Session, before: i64) -> Result<(), StoreError> {
     let now = Timestamp::now().as_millisecond();
-    let counter = session.number(RESTORING, COUNT_TEXTS, &[before.param()])?;
+    let counter = texts::count(&mut Tx::postgres(session, RESTORING), before)?;
     let row = [counter.param(), before.param(), now.param()];
     let sql = "insert into vitrine.text_change \
                (counter, counter_before, digest, is_taken_down, changed_at) \

@@ -110,7 +110,7 @@ pub(super) type Driver = tokio_postgres::Connection<
 >;
 
 /// A parameter with its type: statements aren't described before they run.
-pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A type of parameters.
 pub(super) trait Typed: ToSql + Sync + Sized {
@@ -145,7 +145,7 @@ typed! {
 }
 
 /// A connection.
-pub(super) struct Session {
+pub(crate) struct Session {
     background: Arc<Background>,
     client: Client,
     target: Arc<Target>,
@@ -249,12 +249,12 @@ impl Session {
     }
 
     /// Runs statements without parameters, one after the other.
-    pub(super) fn run(&mut self, doing: &'static str, sql: &str) -> Result<(), StoreError> {
+    pub(crate) fn run(&mut self, doing: &'static str, sql: &str) -> Result<(), StoreError> {
         self.call(doing, async |client| client.batch_execute(sql).await)
     }
 
     /// Runs a statement. Returns the number of affected rows.
-    pub(super) fn execute(
+    pub(crate) fn execute(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -276,7 +276,7 @@ impl Session {
     }
 
     /// Runs a query. Returns its first row, if there is one.
-    pub(super) fn row(
+    pub(crate) fn row(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -301,7 +301,7 @@ impl Session {
     }
 
     /// Runs a query and calls `visit` with each row while others arrive: the rows are never all in memory.
-    pub(super) fn each_row(
+    pub(crate) fn each_row(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -350,7 +350,7 @@ impl Session {
     }
 
     /// Runs `work` in a transaction, which the statement `begin` begins; rolls back if it fails.
-    pub(super) fn transaction<T>(
+    pub(crate) fn transaction<T>(
         &mut self,
         doing: &'static str,
         begin: &str,

@@ -5,9 +5,10 @@ use tokio_postgres::Row;
 
 use super::lock::{self, Lock};
 use super::session::{Param, Session, Typed, count, get, number};
-use super::{BEGIN, PostgresStore, READ_TIMEOUT, audit};
+use super::{BEGIN, PostgresStore, READ_TIMEOUT};
 use crate::StoreError;
-use crate::audit::AuditContext;
+use crate::audit::{AuditContext, log};
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::sqlite::{BackedUp, RESTORED};
 use crate::webhooks::{
@@ -36,7 +37,11 @@ impl PostgresStore {
             lock::take(session, Lock::Keys, self.lock_wait)?;
             pause_copies(session)?;
             let (done, changes) = work(&mut PostgresRows(session))?;
-            audit::write(session, context, changes)?;
+            log::write(
+                &mut Tx::postgres(session, "writing the audit log"),
+                context,
+                changes,
+            )?;
             FailPoint::WebhooksWritten.pass()?;
             Ok(done)
         })

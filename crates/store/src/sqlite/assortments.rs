@@ -5,14 +5,15 @@ use rusqlite::{
     Connection, OptionalExtension, Params, Row, Transaction, TransactionBehavior, params,
 };
 
-use super::{SqliteStore, audit, catalog, committed, during, keys};
+use super::{SqliteStore, catalog, committed, during, keys};
 use crate::StoreError;
 use crate::assortment::{
     self, AssortmentStore, AssortmentVersion, Current, LiveAssortments, NewAssortment, View,
     version_number,
 };
-use crate::audit::{AuditContext, accepted_assortments, assortment_change};
+use crate::audit::{AuditContext, accepted_assortments, assortment_change, log};
 use crate::check::StoredAssortment;
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::values::from_millis;
 
@@ -171,7 +172,11 @@ fn set(
         assortment::ensure_limits(assortments, codes)?;
     }
     let change = assortment_change(assortment::live_number(current.as_ref()), &version);
-    audit::write(&transaction, &new.context(), vec![change])?;
+    log::write(
+        &mut Tx::sqlite(&transaction, "writing the audit log"),
+        &new.context(),
+        vec![change],
+    )?;
     transaction.execute(COUNT, []).map_err(during(WRITING))?;
     FailPoint::AssortmentsCounted.pass()?;
     committed(
@@ -250,7 +255,11 @@ fn accept(connection: &mut Connection, context: &AuditContext) -> Result<(), Sto
     let now = Timestamp::now().as_millisecond();
     transaction.execute(sql, [now]).map_err(during(WRITING))?;
     FailPoint::AssortmentsAccepted.pass()?;
-    audit::write(&transaction, context, vec![accepted_assortments()])?;
+    log::write(
+        &mut Tx::sqlite(&transaction, "writing the audit log"),
+        context,
+        vec![accepted_assortments()],
+    )?;
     committed(
         transaction.commit(),
         FailPoint::AssortmentsCommitted,

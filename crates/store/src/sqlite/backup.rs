@@ -12,13 +12,14 @@ use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
 use super::{
-    BackedUp, assortments, audit, check, committed, during, history, keys, open, pack, read_backup,
+    BackedUp, assortments, check, committed, during, history, keys, open, pack, read_backup,
     webhooks,
 };
 use crate::StoreError;
 use crate::assortment::View;
-use crate::audit::{AuditContext, created, named, restored};
+use crate::audit::{AuditContext, Standing, created, log, named, restored};
 use crate::check::found::AUDIT_RULE;
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::problem::Severity;
 use crate::record::Moment;
@@ -79,15 +80,19 @@ pub(super) fn restore(
         .map_err(&failed)?;
     FailPoint::RestoreBegun.pass()?;
     let new_id = random_id()?;
-    let before = audit::standing(&transaction)?;
+    let before = state_of(&transaction)?;
     replace(&transaction).map_err(&failed)?;
     end_sessions(&transaction).map_err(&failed)?;
     keys::write_digests(&transaction)?;
     FailPoint::RestoreReplaced.pass()?;
     give_new_id(&transaction, &new_id).map_err(&failed)?;
     FailPoint::RestoreIdGiven.pass()?;
-    let changes = restored(&named(backup), &before, &audit::standing(&transaction)?);
-    audit::write(&transaction, context, changes)?;
+    let changes = restored(&named(backup), &before, &state_of(&transaction)?);
+    log::write(
+        &mut Tx::sqlite(&transaction, "writing the audit log"),
+        context,
+        changes,
+    )?;
     let revision = history::revision(&transaction, Moment::Live)?;
     // First: after a crash in between, those that are replaced below tell nobody of the restored catalog.
     let store_id = webhooks::id(&transaction, "state")?;
@@ -95,6 +100,11 @@ pub(super) fn restore(
     committed(transaction.commit(), FailPoint::RestoreCommitted, RESTORING)?;
     restore_webhooks(standing_path, &store_id, &endpoints)?;
     Ok(revision)
+}
+
+fn state_of(transaction: &Transaction<'_>) -> Result<Standing, StoreError> {
+    let keys = keys::readable_rows(transaction)?;
+    log::standing(&mut Tx::sqlite(transaction, RESTORING), keys)
 }
 
 /// Restores the endpoints, after everything else.
@@ -124,8 +134,12 @@ pub(crate) fn create_from(
         .map_err(&failed)?;
     give_new_id(&transaction, &random_id()?).map_err(&failed)?;
     FailPoint::CreateIdGiven.pass()?;
-    let after = audit::standing(&transaction)?;
-    audit::write(&transaction, context, created(&named(backup), &after))?;
+    let after = state_of(&transaction)?;
+    log::write(
+        &mut Tx::sqlite(&transaction, "writing the audit log"),
+        context,
+        created(&named(backup), &after),
+    )?;
     let revision = history::revision(&transaction, Moment::Live)?;
     transaction.commit().map_err(&failed)?;
     FailPoint::CreateCommitted.pass()?;

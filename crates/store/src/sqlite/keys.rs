@@ -7,9 +7,10 @@ use rusqlite::{Connection, Row, ToSql, Transaction, TransactionBehavior, params}
 use vitrine_model::key::KeyRecord;
 
 use super::catalog::is_value_error;
-use super::{assortments, audit, catalog, committed, during};
+use super::{assortments, catalog, committed, during};
 use crate::assortment::ensure_live;
-use crate::audit::{AuditContext, written_keys};
+use crate::audit::{AuditContext, log, written_keys};
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
 use crate::values::KeyRow;
@@ -88,7 +89,11 @@ pub(super) fn change(
         write(&transaction, record).map_err(during(WRITING))?;
         FailPoint::KeysWritten.pass()?;
     }
-    audit::write(&transaction, context, written_keys(&all, &changed))?;
+    log::write(
+        &mut Tx::sqlite(&transaction, "writing the audit log"),
+        context,
+        written_keys(&all, &changed),
+    )?;
     transaction
         .execute(
             "update state set keys_counter = keys_counter + 1 + (random() & 0xffffffff)",

@@ -16,7 +16,6 @@
 //! - `webhooks`: webhook endpoints, in a file of their own
 
 mod assortments;
-mod audit;
 mod backup;
 mod catalog;
 mod catalog_changes;
@@ -25,11 +24,9 @@ mod check;
 mod failure;
 mod history;
 mod holder;
-mod key_days;
 mod keys;
 mod live_versions;
 mod open;
-mod operators;
 mod overrides;
 mod pack;
 mod partial;
@@ -37,7 +34,6 @@ mod prune;
 mod publish;
 mod quick;
 mod record_digests;
-mod texts;
 mod wal;
 mod webhooks;
 
@@ -46,36 +42,36 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::civil::Date;
 use rusqlite::Connection;
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-use crate::audit::{AuditContext, AuditEntry};
+use crate::audit::AuditContext;
+use crate::db::{Db, OnDb};
 use crate::history::{History, HistoryStart, HistoryVisitor};
+use crate::operators::OperatorStore;
 use crate::overrides::StorePublication;
 use crate::prepared::DocumentForm;
 use crate::problem::Problem;
 use crate::record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
-    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
+    ChangeKind, ChangedProduct, ItemVisitor, Keep, Moment, ProductVisitor, PruneReport,
+    PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStatus};
+use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
-use failure::{committed, during};
+pub(crate) use failure::{committed, during};
 use holder::with_lock_holder;
 pub(crate) use open::bytes_to_migrate;
 use quick::{FileId, Quick, file_id};
 pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
 
 /// A store in one SQLite file.
-pub(crate) struct SqliteStore {
+pub struct SqliteStore {
     path: PathBuf,
     /// Maximum time that a writer waits for another one.
-    lock_wait: Duration,
+    pub(crate) lock_wait: Duration,
     /// Connection for calls that take microseconds. Catalogs are read and written on connections of their own, so that
     /// polls and reads of keys never wait for them.
     quick: Mutex<Quick>,
@@ -124,13 +120,13 @@ impl SqliteStore {
     }
 
     /// Opens a separate connection, for calls that take longer.
-    fn connect(&self) -> Result<Connection, StoreError> {
+    pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
         open::connect(&self.path, self.lock_wait)
     }
 
     /// Opens a separate connection for a small write, which may wait for another writer: other calls don't wait for it. If the
     /// path names another file now, that is recognised first.
-    fn connect_to_change(&self) -> Result<Connection, StoreError> {
+    pub(crate) fn connect_to_change(&self) -> Result<Connection, StoreError> {
         drop(self.quick()?);
         self.connect()
     }
@@ -145,6 +141,14 @@ impl SqliteStore {
 
 /// Interval between polls. A poll reads one row of a cached file, in some microseconds.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+impl OnDb for SqliteStore {
+    fn db(&self) -> Db<'_> {
+        Db::Sqlite(self)
+    }
+}
+
+impl OperatorStore for SqliteStore {}
 
 impl Store for SqliteStore {
     fn state(&self) -> Result<StoreState, StoreError> {
@@ -252,14 +256,6 @@ impl Store for SqliteStore {
         history::revision_changes(&transaction, number, kind, after, limit)
     }
 
-    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-        texts::read(&self.quick()?.connection, digest)
-    }
-
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
-        texts::fetched(&self.quick()?.connection, url)
-    }
-
     fn document_form(&self) -> DocumentForm {
         DocumentForm::Packed
     }
@@ -268,16 +264,6 @@ impl Store for SqliteStore {
         let begun = publish::SqlitePublication::begin(self.connect_to_write()?);
         let publication = self.with_lock_holder(begun)?;
         Ok(Box::new(publication))
-    }
-
-    fn set_text_status(
-        &self,
-        digest: &TextDigest,
-        status: TextStatus,
-        context: &AuditContext,
-    ) -> Result<bool, StoreError> {
-        let connection = &mut self.connect_to_change()?;
-        self.with_lock_holder(texts::set_status(connection, digest, status, context))
     }
 
     fn plan_prune(
@@ -310,21 +296,6 @@ impl Store for SqliteStore {
         let recorded = keys::record_use(&mut quick.connection, uses, self.lock_wait);
         quick.close_on_error(&recorded)?;
         recorded
-    }
-
-    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
-        let mut quick = self.quick()?;
-        let added = key_days::add(&mut quick.connection, days, kept_since, self.lock_wait);
-        quick.close_on_error(&added)?;
-        added
-    }
-
-    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
-        key_days::read(&self.quick()?.connection, since)
-    }
-
-    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
-        audit::read(&self.quick()?.connection, subject, limit)
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {

@@ -9,8 +9,9 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
 use super::live_versions::{LiveVersion, SeenVersions};
-use super::{audit, committed, during, history, texts};
-use crate::audit::{AuditContext, PublishedChange, published_change};
+use super::{committed, during, history};
+use crate::audit::{AuditContext, PublishedChange, log, published_change};
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::prepared::{DocumentForm, LiveDigests, PreparedProduct, RecordDigest, VersionId};
 use crate::publication::DUPLICATE_PRODUCT;
@@ -19,7 +20,7 @@ use crate::record::{
     StoredProduct,
 };
 use crate::values::{self, random_id};
-use crate::{Publication, StoreError};
+use crate::{Publication, StoreError, texts};
 
 pub(super) const PUBLISHING: &str = "publishing";
 
@@ -264,7 +265,7 @@ impl Publication for SqlitePublication {
     }
 
     fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
-        texts::put_fetched(&self.connection, fetched).map_err(during(PUBLISHING))?;
+        texts::put_fetched(&mut Tx::sqlite(&self.connection, PUBLISHING), fetched)?;
         FailPoint::PublishFetchedRemembered.pass()?;
         self.has_others = true;
         Ok(())
@@ -350,7 +351,11 @@ impl Publication for SqlitePublication {
     }
 
     fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
-        audit::write(&self.connection, context, vec![published_change(change)])
+        log::write(
+            &mut Tx::sqlite(&self.connection, "writing the audit log"),
+            context,
+            vec![published_change(change)],
+        )
     }
 
     fn commit(

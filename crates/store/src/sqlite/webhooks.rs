@@ -13,9 +13,10 @@ use std::time::Duration;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::partial::{Partial, with_ending};
-use super::{FileId, SqliteStore, audit, committed, during, file_id, open};
+use super::{FileId, SqliteStore, committed, during, file_id, open};
 use crate::StoreError;
-use crate::audit::AuditContext;
+use crate::audit::{AuditContext, log};
+use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::webhooks::{
     self, Attempt, Changed, DeliveryUpdate, Endpoint, EndpointChange, Lease, NewEndpoint,
@@ -143,7 +144,11 @@ impl SqliteStore {
                 .transaction_with_behavior(TransactionBehavior::Immediate)
                 .map_err(during(WRITING))?;
             let (done, changes) = work(&mut SqliteRows(&transaction))?;
-            audit::write(&main, context, changes)?;
+            log::write(
+                &mut Tx::sqlite(&main, "writing the audit log"),
+                context,
+                changes,
+            )?;
             FailPoint::WebhooksWritten.pass()?;
             committed(transaction.commit(), FailPoint::WebhooksCommitted, WRITING)?;
             // After a failure here the log lacks the entry of a change: better than an entry of none.

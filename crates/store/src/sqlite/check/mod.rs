@@ -9,12 +9,14 @@ use std::error::Error;
 use rusqlite::{Connection, Row, Transaction};
 
 use super::catalog::is_value_error;
-use super::{assortments, audit, during, keys, operators as stored_operators, overrides};
-use crate::audit::Chain;
+use super::{assortments, during, keys, overrides};
+use crate::audit::{Chain, log};
 use crate::check::found::{
     API_KEY, BASE, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE, VERSION_SPAN,
 };
 use crate::check::live_problem;
+use crate::db::Tx;
+use crate::operators::rows as stored_operators;
 use crate::problem::Problem;
 use crate::{StoreError, check};
 
@@ -229,7 +231,9 @@ fn operators(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), 
     if schema(transaction)? < OPERATORS {
         return Ok(());
     }
-    stored_operators::each(transaction, |row| check::operator(found, row))
+    stored_operators(&mut Tx::sqlite(transaction, CHECKING)).map(|rows| {
+        rows.into_iter().for_each(|row| check::operator(found, row));
+    })
 }
 
 /// Checks the bases of products that overrides alter; what these say is opaque here.
@@ -293,7 +297,7 @@ pub(super) fn check_webhooks(connection: &mut Connection) -> Result<Vec<Problem>
 
 fn audit_log(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let mut chain = Chain::default();
-    audit::each(transaction, |row| {
+    log::each(&mut Tx::sqlite(transaction, CHECKING), |row| {
         check::audit_entry(found, &mut chain, row);
     })
 }

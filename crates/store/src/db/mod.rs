@@ -1,0 +1,313 @@
+//! One way to run SQL on both databases.
+//!
+//! Statements are written once, as PostgreSQL takes them; [`dialect`] translates the few differences for SQLite. [`Db`] opens
+//! transactions on a store's connections, and a [`Tx`] runs statements in one. Errors say what was being done.
+//!
+//! - `row`: a row of a result; `value`: a parameter; `dialect`: SQL of the two databases
+
+mod dialect;
+mod row;
+mod value;
+
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+pub(crate) use self::row::{Column, Row};
+pub(crate) use self::value::{Value, values};
+use crate::StoreError;
+use crate::fail_point::FailPoint;
+use crate::postgres::{BEGIN, BEGIN_READ, Lock, PostgresStore, READ_TIMEOUT, Session, take_lock};
+use crate::sqlite::{SqliteStore, committed, during};
+
+/// Database of a store.
+#[derive(Clone, Copy)]
+pub enum Db<'s> {
+    Sqlite(&'s SqliteStore),
+    Postgres(&'s PostgresStore),
+}
+
+/// A store, by its database.
+pub trait OnDb {
+    fn db(&self) -> Db<'_>;
+}
+
+/// Begins a transaction that waits only a moment for rows that others write.
+const BEGIN_BRIEF: &str = "begin isolation level read committed read write; \
+    set local statement_timeout = 0; set local lock_timeout = 100";
+
+impl Db<'_> {
+    /// Returns whether the store can only be read.
+    pub(crate) fn is_read_only(self) -> bool {
+        match self {
+            Self::Sqlite(_) => false,
+            Self::Postgres(store) => store.is_read_only(),
+        }
+    }
+
+    /// Runs a statement or two on the held connection, without a transaction. For calls that take microseconds.
+    pub(crate) fn quick<T>(
+        self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(store) => {
+                let mut held = store.quick()?;
+                let outcome = work(&mut Tx::sqlite(&held.connection, doing));
+                held.close_on_error(&outcome)?;
+                outcome
+            }
+            Self::Postgres(store) => store.quick(|session| work(&mut Tx::postgres(session, doing))),
+        }
+    }
+
+    /// Reads on the held connection, as of one moment. For reads that take microseconds.
+    pub(crate) fn snapshot<T>(
+        self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.quick(doing, |tx| tx.transaction(BEGIN_READ, work))
+    }
+
+    /// Reads on a separate connection, as of one moment. A server waits for `READ_TIMEOUT` for the next rows.
+    pub(crate) fn read<T>(
+        self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.read_within(READ_TIMEOUT, doing, work)
+    }
+
+    /// As [`read`](Self::read), with a time limit of PostgreSQL for the next rows.
+    pub(crate) fn read_within<T>(
+        self,
+        limit: Duration,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(store) => {
+                let mut connection = store.connect()?;
+                let transaction = connection.transaction().map_err(during(doing))?;
+                work(&mut Tx::sqlite(&transaction, doing))
+            }
+            Self::Postgres(store) => store.read(doing, limit, |session| {
+                work(&mut Tx::postgres(session, doing))
+            }),
+        }
+    }
+
+    /// Runs a transaction that writes, on a separate connection. Waits for another writer: of the same subject in PostgreSQL, of
+    /// any in SQLite.
+    pub(crate) fn write<T>(
+        self,
+        lock: Lock,
+        committed_at: FailPoint,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(store) => {
+                let mut connection = store.connect_to_change()?;
+                store.with_lock_holder(write(&mut connection, committed_at, doing, work))
+            }
+            Self::Postgres(store) => {
+                let mut session = store.writer()?;
+                session.transaction(doing, BEGIN, |session| {
+                    take_lock(session, lock, store.lock_wait)?;
+                    work(&mut Tx::postgres(session, doing))
+                })
+            }
+        }
+    }
+
+    /// Runs a transaction that writes rows which others write for moments only, and that servers can repeat: fails with
+    /// [`StoreError::Busy`] after `wait` in SQLite, and after a moment in PostgreSQL.
+    pub(crate) fn write_briefly(
+        self,
+        wait: Duration,
+        committed_at: FailPoint,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(store) => {
+                let mut connection = store.connect()?;
+                let wait = wait.min(store.lock_wait);
+                connection.busy_timeout(wait).map_err(during(doing))?;
+                write(&mut connection, committed_at, doing, work)
+            }
+            Self::Postgres(store) => {
+                store.quick(|session| Tx::postgres(session, doing).transaction(BEGIN_BRIEF, work))
+            }
+        }
+    }
+}
+
+/// Runs a transaction of SQLite that writes.
+fn write<T>(
+    connection: &mut Connection,
+    committed_at: FailPoint,
+    doing: &'static str,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(during(doing))?;
+    let done = work(&mut Tx::sqlite(&transaction, doing))?;
+    committed(transaction.commit(), committed_at, doing)?;
+    Ok(done)
+}
+
+/// Statements on one connection: in a transaction, unless it comes from [`Db::quick`].
+pub(crate) struct Tx<'c> {
+    connection: On<'c>,
+    /// What is being done, for errors.
+    doing: &'static str,
+}
+
+enum On<'c> {
+    Sqlite(&'c Connection),
+    Postgres(&'c mut Session),
+}
+
+impl<'c> Tx<'c> {
+    pub(crate) fn sqlite(connection: &'c Connection, doing: &'static str) -> Self {
+        Self {
+            connection: On::Sqlite(connection),
+            doing,
+        }
+    }
+
+    pub(crate) fn postgres(session: &'c mut Session, doing: &'static str) -> Self {
+        Self {
+            connection: On::Postgres(session),
+            doing,
+        }
+    }
+
+    /// Returns the same connection, for a part that says something else of what it does.
+    pub(crate) fn doing(&mut self, doing: &'static str) -> Tx<'_> {
+        match &mut self.connection {
+            On::Sqlite(connection) => Tx::sqlite(connection, doing),
+            On::Postgres(session) => Tx::postgres(session, doing),
+        }
+    }
+
+    /// Runs a statement. Returns the number of affected rows.
+    pub(crate) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        match &mut self.connection {
+            On::Sqlite(connection) => connection
+                .prepare_cached(&dialect::sqlite(sql))
+                .and_then(|mut statement| statement.execute(rusqlite::params_from_iter(values)))
+                .map(|rows| rows as u64)
+                .map_err(during(self.doing)),
+            On::Postgres(session) => session.execute(self.doing, sql, &value::params(values)),
+        }
+    }
+
+    /// Runs a query. Returns what `read` makes of its first row, if there is one.
+    pub(crate) fn row<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        match &mut self.connection {
+            On::Sqlite(connection) => {
+                let failed = during(self.doing);
+                let sql = dialect::sqlite(sql);
+                let mut statement = connection.prepare_cached(&sql).map_err(&failed)?;
+                let values = rusqlite::params_from_iter(values);
+                let mut rows = statement.query(values).map_err(&failed)?;
+                let row = rows.next().map_err(&failed)?;
+                row.map(|row| read(&Row::Sqlite(row))).transpose()
+            }
+            On::Postgres(session) => {
+                let row = session.row(self.doing, sql, &value::params(values))?;
+                row.map(|row| read(&Row::Postgres(&row))).transpose()
+            }
+        }
+    }
+
+    /// Runs a query for one value, which it always has.
+    pub(crate) fn value<T: for<'r> Column<'r>>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<T, StoreError> {
+        let doing = self.doing;
+        let found = self.row(sql, values, |row| row.get(0))?;
+        found.ok_or_else(|| StoreError::Damaged(format!("a query returned no row ({doing})")))
+    }
+
+    /// Runs a query. Returns what `read` makes of each row.
+    pub(crate) fn rows<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        self.each(sql, values, |row| {
+            found.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Runs a query and calls `visit` with each row as it arrives: the rows are never all in memory.
+    pub(crate) fn each(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut visit: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match &mut self.connection {
+            On::Sqlite(connection) => {
+                let failed = during(self.doing);
+                let sql = dialect::sqlite(sql);
+                let mut statement = connection.prepare_cached(&sql).map_err(&failed)?;
+                let values = rusqlite::params_from_iter(values);
+                let mut rows = statement.query(values).map_err(&failed)?;
+                while let Some(row) = rows.next().map_err(&failed)? {
+                    visit(&Row::Sqlite(row))?;
+                }
+                Ok(())
+            }
+            On::Postgres(session) => {
+                session.each_row(self.doing, sql, &value::params(values), |row| {
+                    visit(&Row::Postgres(row))
+                })
+            }
+        }
+    }
+
+    /// Wakes the servers that listen, once the transaction is committed. Those of SQLite poll only.
+    pub(crate) fn notify(&mut self) -> Result<(), StoreError> {
+        match &mut self.connection {
+            On::Sqlite(_) => Ok(()),
+            On::Postgres(session) => session.run(self.doing, "select pg_notify('vitrine', '')"),
+        }
+    }
+
+    /// Runs `work` in a transaction, which `begin` begins in PostgreSQL. In SQLite it can only read.
+    fn transaction<T>(
+        &mut self,
+        begin: &str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let doing = self.doing;
+        match &mut self.connection {
+            On::Sqlite(connection) => {
+                let transaction = connection.unchecked_transaction().map_err(during(doing))?;
+                work(&mut Tx::sqlite(&transaction, doing))
+            }
+            On::Postgres(session) => session.transaction(doing, begin, |session| {
+                work(&mut Tx::postgres(session, doing))
+            }),
+        }
+    }
+}
