@@ -16,8 +16,11 @@ use crate::StoreError;
 use crate::assortment::{self, AssortmentVersion};
 use crate::audit::{AuditRow, Chain};
 use crate::base::{base_digest, base_of};
+use crate::catalog::{BASE_COLUMNS, ProductRow};
+use crate::db::Tx;
 use crate::digest::is_content;
 use crate::operators::{Operator, OperatorRow};
+use crate::prepared::PreparedProduct;
 use crate::record::{OwnText, StoredProduct};
 use crate::values::KeyRow;
 use crate::webhooks::{self, Endpoint};
@@ -284,6 +287,30 @@ pub(crate) fn base(
             base_facts(found, place, &base, is_intact, kept_texts);
         }
     }
+}
+
+/// Checks the bases of products: their columns, the digest of these, and the texts that are kept for them.
+pub(crate) fn bases(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = format!(
+        "select {BASE_COLUMNS}, b.from_revision, \
+            (select count(*) from vitrine.base_text where base_version_id = b.id) \
+         from vitrine.base_version b"
+    );
+    let mut unpacked = Vec::new();
+    tx.each(&sql, &[], |row| {
+        let from = row.get(ProductRow::COLUMNS)?;
+        let place = base_place(row.get(1).unwrap_or("?"), from);
+        let read = ProductRow::read(row, &mut unpacked).and_then(ProductRow::into_product);
+        match read.and_then(PreparedProduct::new) {
+            Err(error) => found.add(&BASE, place, error.to_string()),
+            Ok(base) => {
+                let is_intact = row.get::<&[u8]>(10)? == base.digest_bytes();
+                let kept_texts = row.get(ProductRow::COLUMNS + 1)?;
+                base_facts(found, place, base.product(), is_intact, kept_texts);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Checks a base that was read; `is_intact` tells if its digest is the stored one.

@@ -1,14 +1,13 @@
 //! Checks of the database by the rules of this crate, as of one moment, while others write. References are left to
 //! PostgreSQL's constraints, and files to its checksums and `pg_amcheck`.
 
-use tokio_postgres::Row;
 use vitrine_model::content::TextName;
 
 use super::assortments;
-use super::history::own_texts;
 use super::keys::{self, KEYS};
 use super::session::{Session, get};
 use crate::audit::{Chain, log};
+use crate::catalog::{PRODUCT_COLUMNS, ProductRow, VERSIONS, own_texts};
 use crate::check::found::{
     API_KEY, BASE, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, Rule, STATE, TEXT_NAME,
     TEXT_ORPHAN, UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
@@ -17,7 +16,8 @@ use crate::check::{
     live_problem, overlapping_span, span_queries, span_without_revisions, text_digest, text_rows,
     version, version_facts,
 };
-use crate::db::Tx;
+use crate::db::{Row, Tx};
+use crate::document::unpack_into;
 use crate::operators::rows as stored_operators;
 use crate::problem::Problem;
 use crate::{StoreError, check, digest};
@@ -160,20 +160,7 @@ fn webhooks(session: &mut Session, found: &mut Findings) -> Result<(), StoreErro
 }
 
 fn bases(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select code, from_revision, product, digest, \
-                  (select count(*) from vitrine.base_text where base_version_id = base_version.id) \
-               from vitrine.base_version";
-    session.each_row(CHECKING, sql, &[], |row| {
-        let (code, place) = (get(row, 0)?, check::base_place(get(row, 0)?, get(row, 1)?));
-        check::base(
-            found,
-            place,
-            (code, get(row, 2)?),
-            get(row, 3)?,
-            get(row, 4)?,
-        );
-        Ok(())
-    })?;
+    check::bases(&mut Tx::postgres(session, CHECKING), found)?;
     spans(
         session,
         found,
@@ -227,33 +214,34 @@ fn spans(
 
 /// Checks each version's document, the columns beside it, and the digest of all.
 fn versions(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select v.code, v.from_revision, v.document, v.content_start, v.content_end, \
-                  v.discount_multiplier, v.countries, v.categories, v.digest, v.is_orderable, \
-                  t.names, t.digests, t.sources \
-               from vitrine.product_version v left join ( \
-                  select product_version_id, array_agg(name) as names, \
-                     array_agg(digest) as digests, array_agg(source_url) as sources \
-                  from vitrine.product_text group by product_version_id) t \
-               on t.product_version_id = v.id";
-    session.each_row(CHECKING, sql, &[], |row| version_row(row, found))
+    let sql = format!("select {PRODUCT_COLUMNS}, v.from_revision from {VERSIONS}");
+    let mut unpacked = Vec::new();
+    Tx::postgres(session, CHECKING).each(&sql, &[], |row| version_row(row, &mut unpacked, found))
 }
 
-fn version_row(row: &Row, found: &mut Findings) -> Result<(), StoreError> {
-    let place = version(get(row, 0)?, get(row, 1)?);
-    let facts = [get(row, 0)?, get(row, 6)?, get(row, 7)?];
-    let document: &str = get(row, 2)?;
-    let range = (get(row, 3)?, get(row, 4)?);
-    version_facts(found, &place, facts, Some(document), range);
+fn version_row(
+    row: &Row<'_>,
+    unpacked: &mut Vec<u8>,
+    found: &mut Findings,
+) -> Result<(), StoreError> {
+    let place = version(row.get(1)?, row.get(ProductRow::COLUMNS)?);
+    let [code, discount_multiplier, countries, categories] =
+        [row.get::<&str>(1)?, row.get(5)?, row.get(7)?, row.get(8)?];
+    let packed: Option<&[u8]> = row.get(2)?;
+    let document = packed.and_then(|packed| unpack_into(packed, unpacked).ok());
+    let range = match document {
+        Some(_) => (row.get(3)?, row.get(4)?),
+        None => (None, None),
+    };
+    let facts = [code, countries, categories].map(Some);
+    version_facts(found, &place, facts, document, range);
     // Unreadable texts are reported by `text_names`.
-    let Ok(own_texts) = own_texts(row, 10) else {
+    let (Some(document), Ok(own_texts)) = (document, own_texts(row.get(9)?)) else {
         return Ok(());
     };
-    let mut parts = [""; 5];
-    for (part, column) in parts.iter_mut().zip([0, 2, 5, 6, 7]) {
-        *part = get(row, column)?;
-    }
-    let digest = digest::digest(parts, i64::from(get::<bool>(row, 9)?), &own_texts);
-    if get::<&[u8]>(row, 8)? != digest {
+    let parts = [code, document, discount_multiplier, countries, categories];
+    let digest = digest::digest(parts, i64::from(row.get::<bool>(6)?), &own_texts);
+    if row.get::<&[u8]>(10)? != digest {
         let what = "isn't what was loaded: its digest doesn't match".to_owned();
         found.add(&VERSION_DIGEST, place, what);
     } else if range != (None, None) {

@@ -8,11 +8,12 @@ use vitrine_model::key::KeyRecord;
 
 use super::BEGIN;
 use super::NOTIFY;
+use super::assortments;
 use super::lock::{self, Lock};
 use super::session::{Session, Typed, get};
-use super::{assortments, catalog};
 use crate::assortment::ensure_live;
 use crate::audit::{AuditContext, log, written_keys};
+use crate::catalog;
 use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
@@ -42,7 +43,8 @@ pub(super) const KEYS: &str = concat!(
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
 pub(super) fn read(session: &mut Session) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-    Ok((catalog::state(session)?, records(session)?))
+    let state = catalog::state(&mut Tx::postgres(session, READING))?;
+    Ok((state, records(session)?))
 }
 
 fn records(session: &mut Session) -> Result<Vec<KeyRecord>, StoreError> {

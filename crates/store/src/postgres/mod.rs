@@ -2,29 +2,20 @@
 //!
 //! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors; `limits`: its timeouts
 //! - `schema`: recognising, creating and migrating the schema
-//! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
-//! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows; `record_digests`: records that products were loaded from
-//! - `overrides`: overrides, and the bases of products; `operators`: operators and their sessions; `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
-//! - `texts`: texts and their sources; `prune`: deleting old revisions' data; `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
+//! - `keys`: API keys; `assortments`: assortments; `prune`: deleting old revisions' data; `check`: checks of all data
+//! - `restore`: moving an SQLite store here; `listen`: hints of changes; `webhooks`: webhook endpoints
 
 mod assortments;
 mod cancel;
-mod catalog;
-mod change_history;
 mod check;
-mod copy;
+
 mod failure;
-mod history;
 mod keys;
 mod limits;
 mod listen;
 mod lock;
-mod overrides;
 mod password;
-mod pending;
 mod prune;
-mod publish;
-mod record_digests;
 mod restore;
 mod schema;
 mod session;
@@ -38,28 +29,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-pub(crate) use self::limits::{BEGIN, BEGIN_READ, READ_TIMEOUT};
-use self::limits::{
-    COMMAND_TIMEOUT, NOTIFY, POLL_INTERVAL, QUICK_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT,
-};
+pub(crate) use self::limits::{BEGIN, BEGIN_READ, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT};
+use self::limits::{COMMAND_TIMEOUT, NOTIFY, POLL_INTERVAL, QUICK_TIMEOUT};
 pub(crate) use self::lock::{Lock, take as take_lock};
 use self::session::Background;
 pub(crate) use self::session::Session;
 pub(crate) use self::target::Target;
 use crate::audit::AuditContext;
 use crate::db::{Db, OnDb};
-use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::operators::OperatorStore;
-use crate::overrides::StorePublication;
+use crate::overrides::OverrideStore;
+use crate::prepared::RecordDigestStore;
 use crate::problem::Problem;
-use crate::record::{
-    ChangeKind, ChangedProduct, ItemVisitor, Keep, Moment, ProductVisitor, PruneReport,
-    PublishedRevision, StoreState, StoredProduct, VersionSpan,
-};
+use crate::record::{Keep, PruneReport, StoreState};
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
 
 /// Permitted use of the database.
@@ -210,11 +195,11 @@ impl OnDb for PostgresStore {
 
 impl OperatorStore for PostgresStore {}
 
-impl Store for PostgresStore {
-    fn state(&self) -> Result<StoreState, StoreError> {
-        self.quick(catalog::state)
-    }
+impl RecordDigestStore for PostgresStore {}
 
+impl OverrideStore for PostgresStore {}
+
+impl Store for PostgresStore {
     fn poll_interval(&self) -> Duration {
         POLL_INTERVAL
     }
@@ -225,105 +210,6 @@ impl Store for PostgresStore {
             Access::ReadOnly => None,
             Access::Write(_) => listen::start(&self.background, &self.target, hint),
         }
-    }
-
-    fn read_catalog(
-        &self,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READ_TIMEOUT, |session| {
-            catalog::read(session, texts_kept_since, visit)
-        })
-    }
-
-    fn read_changes(
-        &self,
-        since: &Revision,
-        max_products: u32,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READ_TIMEOUT, |session| {
-            catalog::read_changes(session, since, max_products, texts_kept_since, visit)
-        })
-    }
-
-    fn read_history(
-        &self,
-        from: &HistoryStart,
-        visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError> {
-        self.read(change_history::READING, READ_TIMEOUT, |session| {
-            change_history::read(session, from, visit)
-        })
-    }
-
-    fn is_replica(&self) -> Result<bool, StoreError> {
-        self.quick(catalog::is_replica)
-    }
-
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        self.quick(|session| history::revisions(session, limit))
-    }
-
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-        self.quick(|session| history::published(session, number))
-    }
-
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
-        self.quick(|session| history::published_at(session, time))
-    }
-
-    fn read_products(
-        &self,
-        moment: Moment,
-        visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
-        self.read(history::READING, WORK_TIMEOUT, |session| {
-            history::read_products(session, moment, visit)
-        })
-    }
-
-    fn product(
-        &self,
-        code: &ProductCode,
-        moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError> {
-        self.quick(|session| {
-            session.transaction(history::READING, BEGIN_READ, |session| {
-                history::at(session, moment, |session, _| {
-                    history::product(session, code, moment)
-                })
-            })
-        })
-        .map(Option::flatten)
-    }
-
-    fn version_spans(
-        &self,
-        code: &ProductCode,
-        limit: u32,
-    ) -> Result<Vec<VersionSpan>, StoreError> {
-        self.quick(|session| history::version_spans(session, code.as_str(), limit))
-    }
-
-    fn revision_changes(
-        &self,
-        number: u64,
-        kind: Option<ChangeKind>,
-        after: Option<&ProductCode>,
-        limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError> {
-        let after = after.map_or("", ProductCode::as_str);
-        self.read(history::READING, READ_TIMEOUT, |session| {
-            history::revision_changes(session, number, kind, after, limit)
-        })
-    }
-
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
-        Ok(Box::new(publication))
     }
 
     fn plan_prune(

@@ -168,6 +168,7 @@ fn delete_versions(
                 .collect::<Result<_, _>>()?;
             for sql in [
                 "delete from vitrine.product_text where product_version_id = any($1)",
+                "delete from vitrine.product_document where product_version_id = any($1)",
                 "delete from vitrine.product_version where id = any($1)",
             ] {
                 session.execute(PRUNING, sql, &[ids.param()])?;

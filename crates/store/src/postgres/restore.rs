@@ -9,19 +9,17 @@ use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
 use super::BEGIN;
-use super::copy::{Rows, Value};
-use super::history;
 use super::keys::{self, COUNT_KEYS};
 use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
 use super::{NOTIFY, assortments, webhooks};
 use crate::audit::{AuditContext, Standing, created, log, named, restored};
-use crate::db::Tx;
+use crate::db::{Rows, Tx, Value};
 use crate::record::Moment;
 use crate::sqlite::read_backup;
 use crate::values::random_id;
-use crate::{StoreError, sqlite, texts};
+use crate::{StoreError, moments, sqlite, texts};
 
 const RESTORING: &str = "restoring the store";
 
@@ -37,7 +35,7 @@ struct Table {
 }
 
 /// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
-const TABLES: [Table; 13] = [
+const TABLES: [Table; 14] = [
     Table {
         sqlite: "revision",
         postgres: "revision",
@@ -45,11 +43,16 @@ const TABLES: [Table; 13] = [
         booleans: &[],
     },
     Table {
-        sqlite: "(select v.*, unpack_document(d.document) as document from product_version v \
-                 join product_document d on d.product_version_id = v.id)",
+        sqlite: "product_version",
         postgres: "product_version",
-        columns: "id, code, from_revision, until_revision, digest, document, content_start, content_end, discount_multiplier, is_orderable, countries, categories",
+        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, record_digest, checksum",
         booleans: &["is_orderable"],
+    },
+    Table {
+        sqlite: "product_document",
+        postgres: "product_document",
+        columns: "product_version_id, document",
+        booleans: &[],
     },
     Table {
         sqlite: "text",
@@ -70,12 +73,10 @@ const TABLES: [Table; 13] = [
         booleans: &[],
     },
     Table {
-        sqlite: "(select id, code, from_revision, until_revision, base_digest(code, product) as digest, product \
-                 from (select *, base_json(code, document, content_start, content_end, discount_multiplier, \
-                    is_orderable, countries, categories, own_texts) as product from base_version))",
+        sqlite: "base_version",
         postgres: "base_version",
-        columns: "id, code, from_revision, until_revision, digest, product",
-        booleans: &[],
+        columns: "id, code, from_revision, until_revision, digest, document, content_start, content_end, discount_multiplier, is_orderable, countries, categories, own_texts",
+        booleans: &["is_orderable"],
     },
     Table {
         sqlite: "base_text",
@@ -241,14 +242,14 @@ impl Backup {
             let mut values = Vec::with_capacity(names.len());
             for (column, name) in names.iter().enumerate() {
                 values.push(match row.get_ref(column).map_err(failed)? {
-                    ValueRef::Null => Value::Null,
+                    ValueRef::Null => Value::Bytes(None),
                     ValueRef::Integer(number) if table.booleans.contains(name) => {
-                        Value::Bool(number != 0)
+                        Value::Boolean(Some(number != 0))
                     }
-                    ValueRef::Integer(number) => Value::Number(number),
-                    ValueRef::Blob(bytes) => Value::Bytes(bytes),
+                    ValueRef::Integer(number) => Value::Integer(Some(number)),
+                    ValueRef::Blob(bytes) => Value::Bytes(Some(bytes)),
                     // PostgreSQL refuses invalid UTF-8.
-                    ValueRef::Text(text) => Value::Bytes(text),
+                    ValueRef::Text(text) => Value::Bytes(Some(text)),
                     ValueRef::Real(_) => {
                         return Err(StoreError::Damaged(format!("a fraction in column {name}")));
                     }
@@ -323,7 +324,7 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     )?;
     keys::write_digests(session)?;
     session.run(RESTORING, NOTIFY)?;
-    history::revision(session, Moment::Live)
+    moments::revision(&mut Tx::postgres(session, RESTORING), Moment::Live)
 }
 
 /// Steps the counter of texts from that of the backup, and records which texts the restore keeps taken down. Call it before

@@ -17,7 +17,7 @@ const MIGRATING: &str = "migrating the store";
 
 /// All migrations in order, each with the oldest release that still works after it, named by the newest schema that the
 /// release supports.
-const MIGRATIONS: [(&str, i32); 9] = [
+const MIGRATIONS: [(&str, i32); 10] = [
     (include_str!("migrations/0001.sql"), 1),
     (include_str!("migrations/0002.sql"), 1),
     (include_str!("migrations/0003.sql"), 1),
@@ -27,6 +27,7 @@ const MIGRATIONS: [(&str, i32); 9] = [
     (include_str!("migrations/0007.sql"), 1),
     (include_str!("migrations/0008.sql"), 1),
     (include_str!("migrations/0009.sql"), 1),
+    (include_str!("migrations/0010.sql"), 10),
 ];
 
 /// Schema that added digests to keys. Later migrations mustn't write them: a digest that doesn't match is a finding.

@@ -194,13 +194,13 @@ impl Session {
     }
 
     /// Sets the timeout of answers.
-    pub(super) fn set_timeout(&mut self, limit: Duration) {
+    pub(crate) fn set_timeout(&mut self, limit: Duration) {
         self.limit = limit;
         self.rows_limit = limit;
     }
 
     /// Sets the timeout of the first row of answers; that of the next rows stays.
-    pub(super) fn set_first_row_timeout(&mut self, limit: Duration) {
+    pub(crate) fn set_first_row_timeout(&mut self, limit: Duration) {
         self.limit = limit;
     }
 
@@ -335,7 +335,7 @@ impl Session {
     }
 
     /// Runs `COPY … FROM STDIN` with these bytes.
-    pub(super) fn copy_in(
+    pub(crate) fn copy_in(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -372,7 +372,7 @@ impl Session {
     }
 
     /// Commits.
-    pub(super) fn commit(&mut self, doing: &'static str) -> Result<(), StoreError> {
+    pub(crate) fn commit(&mut self, doing: &'static str) -> Result<(), StoreError> {
         let outcome = self.run(doing, "commit").map_err(at_commit);
         self.is_broken |= outcome.is_err();
         outcome

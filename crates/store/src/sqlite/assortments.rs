@@ -5,13 +5,14 @@ use rusqlite::{
     Connection, OptionalExtension, Params, Row, Transaction, TransactionBehavior, params,
 };
 
-use super::{SqliteStore, catalog, committed, during, keys};
+use super::{SqliteStore, committed, during, keys};
 use crate::StoreError;
 use crate::assortment::{
     self, AssortmentStore, AssortmentVersion, Current, LiveAssortments, NewAssortment, View,
     version_number,
 };
 use crate::audit::{AuditContext, accepted_assortments, assortment_change, log};
+use crate::catalog;
 use crate::check::StoredAssortment;
 use crate::db::Tx;
 use crate::fail_point::FailPoint;
@@ -82,7 +83,7 @@ fn read(
         changed.extend(versions(&transaction, "id = ?", [id])?);
     }
     Ok(LiveAssortments {
-        state: catalog::state(&transaction)?,
+        state: catalog::state(&mut Tx::sqlite(&transaction, READING))?,
         keys: keys::records(&transaction)?,
         names,
         changed,

@@ -11,11 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{
-    BackedUp, assortments, check, committed, during, history, keys, open, pack, read_backup,
-    webhooks,
-};
-use crate::StoreError;
+use super::{BackedUp, assortments, check, committed, during, keys, open, read_backup, webhooks};
 use crate::assortment::View;
 use crate::audit::{AuditContext, Standing, created, log, named, restored};
 use crate::check::found::AUDIT_RULE;
@@ -24,6 +20,7 @@ use crate::fail_point::FailPoint;
 use crate::problem::Severity;
 use crate::record::Moment;
 use crate::values::random_id;
+use crate::{StoreError, moments};
 
 const BACKING_UP: &str = "backing up the store";
 const RESTORING: &str = "restoring the store";
@@ -44,9 +41,14 @@ pub(super) fn backup(
     end_sessions(&copied).map_err(during(BACKING_UP))?;
     webhooks::backup::write(store, &webhooks::id(&copied, "state")?, &copied)?;
     drop(copied);
-    let revision = history::revision(&open::read_only(partial.path())?, Moment::Live)?;
+    let revision = live(&open::read_only(partial.path())?)?;
     partial.place()?;
     Ok(revision)
+}
+
+/// Returns the live revision.
+fn live(connection: &Connection) -> Result<Option<Revision>, StoreError> {
+    moments::revision(&mut Tx::sqlite(connection, RESTORING), Moment::Live)
 }
 
 fn copy(connection: &Connection, into: &Partial, doing: &'static str) -> Result<(), StoreError> {
@@ -93,7 +95,7 @@ pub(super) fn restore(
         context,
         changes,
     )?;
-    let revision = history::revision(&transaction, Moment::Live)?;
+    let revision = live(&transaction)?;
     // First: after a crash in between, those that are replaced below tell nobody of the restored catalog.
     let store_id = webhooks::id(&transaction, "state")?;
     webhooks::backup::pause(standing_path, &store_id)?;
@@ -140,7 +142,7 @@ pub(crate) fn create_from(
         context,
         created(&named(backup), &after),
     )?;
-    let revision = history::revision(&transaction, Moment::Live)?;
+    let revision = live(&transaction)?;
     transaction.commit().map_err(&failed)?;
     FailPoint::CreateCommitted.pass()?;
     let (endpoints, store_id) = (
@@ -167,14 +169,12 @@ fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Copies the backup to the new file `path`, migrates and checks the copy. The connection has functions that unpack.
+/// Copies the backup to the new file `path`, migrates and checks the copy.
 pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, StoreError> {
     let (copy, connection) = verified_copy(backup, path)?;
     drop(connection);
     copy.place()?;
-    let connection = open::read_only(path)?;
-    pack::add_unpacking(&connection).map_err(during(RESTORING))?;
-    Ok(connection)
+    open::read_only(path)
 }
 
 /// Returns the keys and the live assortments of a backup, for

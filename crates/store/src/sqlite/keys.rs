@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, ToSql, Transaction, TransactionBehavior, params};
 use vitrine_model::key::KeyRecord;
 
-use super::catalog::is_value_error;
-use super::{assortments, catalog, committed, during};
+use super::{assortments, committed, during, is_value_error};
 use crate::assortment::ensure_live;
 use crate::audit::{AuditContext, log, written_keys};
+use crate::catalog;
 use crate::db::Tx;
 use crate::fail_point::FailPoint;
 use crate::record::StoreState;
@@ -67,7 +67,8 @@ pub(super) fn read(
     connection: &mut Connection,
 ) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
-    Ok((catalog::state(&transaction)?, records(&transaction)?))
+    let state = catalog::state(&mut Tx::sqlite(&transaction, READING))?;
+    Ok((state, records(&transaction)?))
 }
 
 /// See [`Store::change_keys`](crate::Store::change_keys).

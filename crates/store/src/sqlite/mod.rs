@@ -2,13 +2,8 @@
 //! acknowledged is durable.
 //!
 //! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held; `pack`: packing what earlier releases stored
-//! - `catalog`: reading the live catalog; `catalog_changes`: what changed in it
-//! - `publish`: writing a revision, with `live_versions`; `record_digests`: records that products were loaded from
-//! - `history`: reading any moment; `change_history`: reading what each revision changed
-//! - `overrides`: overrides, and the bases of products; `prune`: deleting old revisions' data
-//! - `operators`: operators of the console, and their sessions
-//! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
-//! - `texts`: texts and their sources
+//! - `prune`: deleting old revisions' data
+//! - `keys`: API keys; `assortments`: assortments
 //! - `check`: checks of all data; `failure`: SQLite's errors
 //! - `backup`: backup and restore; `partial`: incomplete files
 //! - `holder`: the process that holds the write lock
@@ -17,23 +12,15 @@
 
 mod assortments;
 mod backup;
-mod catalog;
-mod catalog_changes;
-mod change_history;
 mod check;
 mod failure;
-mod history;
 mod holder;
 mod keys;
-mod live_versions;
 mod open;
-mod overrides;
 mod pack;
 mod partial;
 mod prune;
-mod publish;
 mod quick;
-mod record_digests;
 mod wal;
 mod webhooks;
 
@@ -43,25 +30,20 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::Connection;
-use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 use crate::audit::AuditContext;
-use crate::db::{Db, OnDb};
-use crate::history::{History, HistoryStart, HistoryVisitor};
+use crate::db::{Db, OnDb, Tx};
 use crate::operators::OperatorStore;
-use crate::overrides::StorePublication;
-use crate::prepared::DocumentForm;
+use crate::overrides::{self, OverrideStore, StoredOverride};
+use crate::prepared::RecordDigestStore;
 use crate::problem::Problem;
-use crate::record::{
-    ChangeKind, ChangedProduct, ItemVisitor, Keep, Moment, ProductVisitor, PruneReport,
-    PublishedRevision, StoreState, StoredProduct, VersionSpan,
-};
+use crate::record::{Keep, PruneReport, StoreState};
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
-pub(crate) use failure::{committed, during};
+pub(crate) use failure::{committed, during, is_value_error};
 use holder::with_lock_holder;
 pub(crate) use open::bytes_to_migrate;
 use quick::{FileId, Quick, file_id};
@@ -132,12 +114,17 @@ impl SqliteStore {
     }
 
     /// Opens a separate connection for a large write, and empties a large log first.
-    fn connect_to_write(&self) -> Result<Connection, StoreError> {
+    pub(crate) fn connect_to_write(&self) -> Result<Connection, StoreError> {
         let connection = self.connect()?;
         wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::PUBLISH_WAIT)?;
         Ok(connection)
     }
 }
+
+/// Schema since which there are overrides.
+const OVERRIDES: u32 = 7;
+
+const CHECKING: &str = "checking the store";
 
 /// Interval between polls. A poll reads one row of a cached file, in some microseconds.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -150,14 +137,19 @@ impl OnDb for SqliteStore {
 
 impl OperatorStore for SqliteStore {}
 
-impl Store for SqliteStore {
-    fn state(&self) -> Result<StoreState, StoreError> {
-        let mut quick = self.quick()?;
-        let found = catalog::state(&quick.connection);
-        quick.close_on_error(&found)?;
-        found
-    }
+impl RecordDigestStore for SqliteStore {}
 
+impl OverrideStore for SqliteStore {
+    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
+        let (connection, schema) = open::backup(&self.path)?;
+        match schema < OVERRIDES {
+            true => Ok(Vec::new()),
+            false => overrides::read(&mut Tx::sqlite(&connection, CHECKING), overrides::ALL),
+        }
+    }
+}
+
+impl Store for SqliteStore {
     fn poll_interval(&self) -> Duration {
         POLL_INTERVAL
     }
@@ -166,104 +158,12 @@ impl Store for SqliteStore {
         None
     }
 
-    fn read_catalog(
-        &self,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        catalog::read(&mut self.connect()?, texts_kept_since, visit)
-    }
-
-    fn read_changes(
-        &self,
-        since: &Revision,
-        max_products: u32,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        let connection = &mut self.connect()?;
-        catalog_changes::read(connection, since, max_products, texts_kept_since, visit)
-    }
-
-    fn read_history(
-        &self,
-        from: &HistoryStart,
-        visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError> {
-        change_history::read(&mut self.connect()?, from, visit)
-    }
-
     fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
         if wal::size_bytes(&self.path) > wal::SMALL_BYTES {
             let connection = self.connect()?;
             wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::FOLLOWER_WAIT)?;
         }
         Ok(Some(wal::size_bytes(&self.path)))
-    }
-
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        history::revisions(&self.quick()?.connection, limit)
-    }
-
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-        history::published(&self.quick()?.connection, number)
-    }
-
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
-        history::published_at(&self.quick()?.connection, time)
-    }
-
-    fn read_products(
-        &self,
-        moment: Moment,
-        visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
-        history::read_products(&mut self.connect()?, moment, visit)
-    }
-
-    fn product(
-        &self,
-        code: &ProductCode,
-        moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError> {
-        history::at(&mut self.quick()?.connection, moment, |transaction, _| {
-            history::product(transaction, code, moment)
-        })
-        .map(Option::flatten)
-    }
-
-    fn version_spans(
-        &self,
-        code: &ProductCode,
-        limit: u32,
-    ) -> Result<Vec<VersionSpan>, StoreError> {
-        history::version_spans(&self.quick()?.connection, code, limit)
-    }
-
-    fn revision_changes(
-        &self,
-        number: u64,
-        kind: Option<ChangeKind>,
-        after: Option<&ProductCode>,
-        limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError> {
-        let mut quick = self.quick()?;
-        // One read transaction: whether the revision can be read, and what it changed.
-        let transaction = quick
-            .connection
-            .transaction()
-            .map_err(during("reading the history"))?;
-        history::revision_changes(&transaction, number, kind, after, limit)
-    }
-
-    fn document_form(&self) -> DocumentForm {
-        DocumentForm::Packed
-    }
-
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let begun = publish::SqlitePublication::begin(self.connect_to_write()?);
-        let publication = self.with_lock_holder(begun)?;
-        Ok(Box::new(publication))
     }
 
     fn plan_prune(
@@ -317,4 +217,22 @@ impl Store for SqliteStore {
         let connection = self.connect_to_write()?;
         self.with_lock_holder(backup::restore(connection, &self.path, path, context))
     }
+}
+
+/// Returns SQLite's query plan of a statement, which is written as PostgreSQL takes it; one step per line.
+#[cfg(test)]
+pub(crate) fn plan(sql: &str) -> String {
+    let connection = Connection::open_in_memory().unwrap();
+    open::apply(&connection, 0).unwrap();
+    let sql = crate::db::sqlite_sql(sql);
+    let mut statement = connection
+        .prepare(&format!("explain query plan {sql}"))
+        .unwrap();
+    // Unbound parameters are null; the plan doesn't depend on them.
+    let mut rows = statement.raw_query();
+    let mut steps = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        steps.push(row.get::<_, String>(3).unwrap());
+    }
+    steps.join("\n")
 }

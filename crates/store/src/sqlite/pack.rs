@@ -1,15 +1,13 @@
-//! Packing what earlier releases stored as text, in the migration to schema 8, and unpacking for the other store.
+//! Packing what earlier releases stored as text, in the migration to schema 8.
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, params};
 
 use super::during;
 use crate::StoreError;
-use crate::base::{base_digest, base_json, base_of, texts_json, texts_of_json};
-use crate::document::{PackedDocument, unpack};
-use crate::prepared::{DocumentForm, PreparedProduct};
-use crate::record::StoredProduct;
-use crate::values::{self, read_lists};
+use crate::base::{base_digest, base_of, texts_json};
+use crate::document::PackedDocument;
+use crate::prepared::PreparedProduct;
 
 /// Schema since which documents are packed.
 pub(super) const SCHEMA: u32 = 8;
@@ -25,39 +23,6 @@ pub(super) fn add_function(connection: &Connection) -> rusqlite::Result<()> {
         let packed = PackedDocument::pack(bytes);
         let packed = packed.map_err(|error| rusqlite::Error::UserFunctionError(error.into()))?;
         Ok(packed.as_bytes().to_vec())
-    })
-}
-
-/// Adds SQL functions that make the columns of the other store, which isn't packed, of those of this one.
-pub(super) fn add_unpacking(connection: &Connection) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    let failed = |error: StoreError| rusqlite::Error::UserFunctionError(error.into());
-    connection.create_scalar_function("unpack_document", 1, flags, move |context| {
-        unpack(context.get_raw(0).as_bytes().unwrap_or_default()).map_err(failed)
-    })?;
-    connection.create_scalar_function("base_json", 9, flags, move |context| {
-        let text = |column| context.get::<String>(column);
-        let (start, end): (Option<usize>, Option<usize>) = (context.get(2)?, context.get(3)?);
-        let base = || -> rusqlite::Result<StoredProduct> {
-            let (code, countries, categories) = (text(0)?, text(6)?, text(7)?);
-            let lists = read_lists(&code, &countries, &categories);
-            let (countries, categories) = lists.map_err(failed)?;
-            Ok(StoredProduct {
-                code: values::code(&code).map_err(failed)?,
-                document: unpack(context.get_raw(1).as_bytes().unwrap_or_default())
-                    .map_err(failed)?,
-                content: start.zip(end).map(|(start, end)| start..end),
-                discount_multiplier: text(4)?,
-                is_orderable: context.get(5)?,
-                countries,
-                categories,
-                own_texts: texts_of_json(&text(8)?).map_err(failed)?,
-            })
-        };
-        base_json(&base()?).map_err(failed)
-    })?;
-    connection.create_scalar_function("base_digest", 2, flags, |context| {
-        Ok(base_digest(&context.get::<String>(0)?, &context.get::<String>(1)?).to_vec())
     })
 }
 
@@ -105,7 +70,7 @@ pub(super) fn move_bases(connection: &Connection) -> Result<(), StoreError> {
         };
         let is_intact = base_digest(&code, &text)[..] == digest[..];
         let mut base = PreparedProduct::new(base)?;
-        base.pack(DocumentForm::Packed)?;
+        base.pack()?;
         let own_digest = base.digest().0;
         let digest = if is_intact {
             &own_digest[..]

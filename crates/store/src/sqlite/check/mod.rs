@@ -8,8 +8,7 @@ use std::error::Error;
 
 use rusqlite::{Connection, Row, Transaction};
 
-use super::catalog::is_value_error;
-use super::{assortments, during, keys, overrides};
+use super::{OVERRIDES, assortments, during, is_value_error, keys};
 use crate::audit::{Chain, log};
 use crate::check::found::{
     API_KEY, BASE, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE, VERSION_SPAN,
@@ -21,6 +20,9 @@ use crate::problem::Problem;
 use crate::{StoreError, check};
 
 const CHECKING: &str = "checking the store";
+
+/// Schema since which there is an audit log.
+const AUDIT_LOG: u32 = 4;
 
 /// Schema since which there are webhook endpoints.
 const WEBHOOKS: u32 = 6;
@@ -238,11 +240,11 @@ fn operators(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), 
 
 /// Checks the bases of products that overrides alter; what these say is opaque here.
 fn bases(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    if schema(transaction)? < overrides::SCHEMA {
+    if schema(transaction)? < OVERRIDES {
         return Ok(());
     }
     match schema(transaction)? >= PACKED {
-        true => products::bases(transaction, found)?,
+        true => check::bases(&mut Tx::sqlite(transaction, CHECKING), found)?,
         false => bases_as_json(transaction, found)?,
     }
     products::spans(
@@ -296,6 +298,9 @@ pub(super) fn check_webhooks(connection: &mut Connection) -> Result<Vec<Problem>
 }
 
 fn audit_log(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    if schema(transaction)? < AUDIT_LOG {
+        return Ok(());
+    }
     let mut chain = Chain::default();
     log::each(&mut Tx::sqlite(transaction, CHECKING), |row| {
         check::audit_entry(found, &mut chain, row);

@@ -1,22 +1,24 @@
 //! Checks of versions of products and of their texts.
 
-use rusqlite::{Row, Transaction};
+use rusqlite::{Row, Statement, Transaction};
 use vitrine_model::content::TextName;
 
-use super::{PACKED, each_row, overrides, schema};
+use super::{CHECKING, OVERRIDES, PACKED, each_row, schema};
 use crate::StoreError;
-use crate::check::found::{
-    self, Findings, Rule, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST,
-};
+use crate::check::found::{Findings, Rule, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST};
 use crate::check::{
-    base_facts, base_place, overlapping_span, span_queries, span_without_revisions, text_digest,
-    text_rows, version, version_facts,
+    overlapping_span, span_queries, span_without_revisions, text_digest, text_rows, version,
+    version_facts,
 };
 use crate::digest;
 use crate::document::unpack_into;
-use crate::prepared::PreparedProduct;
-use crate::sqlite::catalog::VERSIONS;
-use crate::sqlite::history::{self, BASE, own_texts, prepare_texts};
+use crate::record::OwnText;
+use crate::sqlite::during;
+use crate::values::own_text;
+
+/// Versions and their documents.
+const VERSIONS: &str =
+    "product_version v left join product_document d on d.product_version_id = v.id";
 
 /// Checks that spans of a code don't overlap, and begin and end with existing revisions: in a table, by its rule and the place of
 /// its rows.
@@ -53,7 +55,8 @@ pub(super) fn versions(
     transaction: &Transaction<'_>,
     found: &mut Findings,
 ) -> Result<(), StoreError> {
-    let mut texts = prepare_texts(transaction)?;
+    let sql = "select name, digest, source_url from product_text where product_version_id = ?";
+    let mut texts = transaction.prepare(sql).map_err(during(CHECKING))?;
     let is_packed = schema(transaction)? >= PACKED;
     let (document, from) = match is_packed {
         true => ("d.document", VERSIONS),
@@ -68,9 +71,10 @@ pub(super) fn versions(
         let place = version(&lossy(row, 1)?, row.get(2)?);
         let text = |column: usize| row.get_ref(column).map(|value| value.as_str().ok());
         let document = match is_packed {
-            true => history::packed(row, 3)
-                .and_then(|packed| unpack_into(packed, &mut unpacked))
-                .ok(),
+            true => {
+                let packed = row.get_ref(3)?.as_blob().ok();
+                packed.and_then(|packed| unpack_into(packed, &mut unpacked).ok())
+            }
             false => text(3)?,
         };
         let facts = [text(1)?, text(7)?, text(8)?];
@@ -99,27 +103,23 @@ pub(super) fn versions(
     })
 }
 
-/// Checks the bases of products: their columns, the digest of these, and the texts that are kept for them.
-pub(super) fn bases(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = format!(
-        "select {BASE}, digest, from_revision, \
-            (select count(*) from base_text where base_version_id = base_version.id) \
-         from base_version"
-    );
-    each_row(transaction, &sql, |row| {
-        let place = base_place(&lossy(row, 1)?, row.get(11)?);
-        let read = history::base_row(row, &lossy(row, 9)?).and_then(PreparedProduct::new);
-        let base = match read {
-            Ok(base) => base,
-            Err(error) => {
-                found.add(&found::BASE, place, error.to_string());
-                return Ok(());
-            }
-        };
-        let is_intact = row.get_ref(10)?.as_bytes().ok() == Some(&base.digest().0[..]);
-        base_facts(found, place, base.product(), is_intact, row.get(12)?);
-        Ok(())
-    })
+/// Returns the texts of a version. The inner error is about their values, after which a check goes on; the outer one is
+/// SQLite's.
+fn own_texts(
+    statement: &mut Statement<'_>,
+    version_id: i64,
+) -> rusqlite::Result<Result<Vec<OwnText>, StoreError>> {
+    let mut rows = statement.query([version_id])?;
+    let mut texts = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default());
+        let digest = row.get_ref(1)?.as_bytes().unwrap_or_default();
+        match own_text(&name, digest, row.get(2)?) {
+            Ok(text) => texts.push(text),
+            Err(damaged) => return Ok(Err(damaged)),
+        }
+    }
+    Ok(Ok(texts))
 }
 
 /// Checks that texts of products have valid names, and belong to an existing version and an existing text.
@@ -191,7 +191,7 @@ pub(super) fn orphans(
     transaction: &Transaction<'_>,
     found: &mut Findings,
 ) -> Result<(), StoreError> {
-    let bases = match schema(transaction)? >= overrides::SCHEMA {
+    let bases = match schema(transaction)? >= OVERRIDES {
         true => " and digest not in (select digest from base_text)",
         false => "",
     };
