@@ -70,9 +70,9 @@ pub(crate) fn read(
 /// Digests of all texts, for [`texts`].
 const ALL_TEXTS: &str = "select distinct digest from vitrine.product_text";
 
-/// Returns the SQL for texts that live versions name, or named until some time after $1. A text is retired when the last
-/// version that names it was. Versions retired before that time aren't read, however long the history is. A text that was taken
-/// down has no Markdown here.
+/// Returns the SQL for texts that live versions name, or named until some time after $1. A text is retired when the
+/// last version that names it was. Versions retired before that time aren't read, however long the history is. A text
+/// that was taken down has no Markdown here.
 fn texts_of(which: &str) -> String {
     // The order of joins is fixed: otherwise SQLite scans all products to find a few.
     format!(

@@ -119,8 +119,8 @@ fn ensure_readable(tx: &mut Tx<'_>, moment: Moment) -> Result<(), StoreError> {
     }
 }
 
-/// Reads something of a moment in one transaction: if there is such a revision, if it can be read, and the rest, which gets
-/// the revision. Returns `None` if it doesn't exist.
+/// Reads something of a moment in one transaction: if there is such a revision, if it can be read, and the rest, which
+/// gets the revision. Returns `None` if it doesn't exist.
 pub(crate) fn at<T>(
     tx: &mut Tx<'_>,
     moment: Moment,

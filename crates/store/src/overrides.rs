@@ -1,8 +1,8 @@
 //! Overrides of operators: what is stored of them, and the part of the store's trait that is about them.
 //!
-//! Loads bring the *base* of a product; overrides lie on top, and what clients see is the *effective* product. Products are
-//! stored as they are effective; the base of a product is stored beside it only while it differs, or the product is hidden.
-//! Definitions of overrides are opaque JSON here.
+//! Loads bring the *base* of a product; overrides lie on top, and what clients see is the *effective* product. Products
+//! are stored as they are effective; the base of a product is stored beside it only while it differs, or the product is
+//! hidden. Definitions of overrides are opaque JSON here.
 
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
@@ -135,8 +135,8 @@ pub struct OverriddenProduct {
     pub is_hidden: bool,
 }
 
-/// Products among which wanted ones are, as far as a store can tell without reading their documents. An empty hint is all
-/// products; values of one kind are alternatives.
+/// Products among which wanted ones are, as far as a store can tell without reading their documents. An empty hint is
+/// all products; values of one kind are alternatives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BaseHint {
     /// Beginning of their codes.
@@ -234,7 +234,8 @@ pub trait OverrideStore: OnDb + Send + Sync {
         self.db().read(READING, |tx| read(tx, ALL))
     }
 
-    /// Returns all overrides for a check: an SQLite file is neither migrated nor changed, and one of an older schema has none.
+    /// Returns all overrides for a check: an SQLite file is neither migrated nor changed, and one of an older schema
+    /// has none.
     ///
     /// # Errors
     ///
@@ -278,8 +279,8 @@ pub trait OverrideStore: OnDb + Send + Sync {
         matches!(self.db(), Db::Sqlite(_))
     }
 
-    /// Reads the base of the products of a moment, in ascending order of codes, hidden ones included. Returns its revision,
-    /// or `None` if it doesn't exist.
+    /// Reads the base of the products of a moment, in ascending order of codes, hidden ones included. Returns its
+    /// revision, or `None` if it doesn't exist.
     ///
     /// # Errors
     ///
@@ -297,7 +298,8 @@ pub trait OverrideStore: OnDb + Send + Sync {
         })
     }
 
-    /// Reads the base of live products, in ascending order of codes: of all that the hint is about, and perhaps of others.
+    /// Reads the base of live products, in ascending order of codes: of all that the hint is about, and perhaps of
+    /// others.
     ///
     /// # Errors
     ///
@@ -393,8 +395,8 @@ pub trait StorePublication: Publication {
     /// If the store can't be read.
     fn bases(&mut self, codes: &[&ProductCode]) -> Result<Vec<StoredProduct>, StoreError>;
 
-    /// Announces the live products that are put or retired next, so that a store across a network can look them up together.
-    /// Changes nothing.
+    /// Announces the live products that are put or retired next, so that a store across a network can look them up
+    /// together. Changes nothing.
     ///
     /// # Errors
     ///
@@ -403,14 +405,16 @@ pub trait StorePublication: Publication {
         Ok(())
     }
 
-    /// Stores the base of a product beside it, instead of the one before, from which it differs. Call it once for a product.
+    /// Stores the base of a product beside it, instead of the one before, from which it differs. Call it once for a
+    /// product.
     ///
     /// # Errors
     ///
     /// If the store can't be written.
     fn put_base(&mut self, base: PreparedProduct) -> Result<(), StoreError>;
 
-    /// Stores a live product, which has no base beside it, as its own base. Call it before the product is put or retired.
+    /// Stores a live product, which has no base beside it, as its own base. Call it before the product is put or
+    /// retired.
     ///
     /// # Errors
     ///

@@ -16,8 +16,8 @@ use crate::values;
 
 const READING: &str = "reading the digests of records";
 
-/// Digest of a product, which tells a changed one from an unchanged one. It covers all fields of a [`StoredProduct`] but
-/// the place of its content resources, and doesn't depend on how the document is packed.
+/// Digest of a product, which tells a changed one from an unchanged one. It covers all fields of a [`StoredProduct`]
+/// but the place of its content resources, and doesn't depend on how the document is packed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProductDigest(pub(crate) [u8; 32]);
 
@@ -27,8 +27,8 @@ impl fmt::Debug for ProductDigest {
     }
 }
 
-/// Digest of a record as it was loaded, made by those who load: a load knows by it that a record is the one that led to the live
-/// version, and needn't be read again.
+/// Digest of a record as it was loaded, made by those who load: a load knows by it that a record is the one that led to
+/// the live version, and needn't be read again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecordDigest(pub [u8; 16]);
 
@@ -131,8 +131,8 @@ impl PreparedProduct {
         })
     }
 
-    /// Packs the document. A publish does it on its own thread if that hasn't happened; products that turn out to be unchanged
-    /// needn't be packed.
+    /// Packs the document. A publish does it on its own thread if that hasn't happened; products that turn out to be
+    /// unchanged needn't be packed.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Writing a revision: one transaction on a connection of its own.
 //!
-//! Products are read, compared and put at memory speed: live ones are fetched in batches ([`Publication::prefetch`]), and
-//! changes are buffered.
+//! Products are read, compared and put at memory speed: live ones are fetched in batches ([`Publication::prefetch`]),
+//! and changes are buffered.
 //!
 //! - `live`: live products; `pending`: the buffer; `overrides`: overrides, and the bases of products
 
@@ -60,7 +60,8 @@ pub(crate) struct StorePublish {
     counts: PublishedCounts,
     /// True if the base of a product changed: that makes a revision, too.
     has_bases: bool,
-    /// True if there are results of fetching, changes of overrides or digests of records to commit, even if no product changed.
+    /// True if there are results of fetching, changes of overrides or digests of records to commit, even if no product
+    /// changed.
     has_others: bool,
     seen: SeenVersions,
     /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.

@@ -23,8 +23,8 @@ pub(crate) fn read(
             return Ok((state, None));
         };
         tx.plan(Plan::IndexLookups)?;
-        // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so that the
-        // caller would keep them.
+        // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so
+        // that the caller would keep them.
         let sql = "select count(*) from vitrine.revision known, vitrine.state \
                    where known.number = $1 and known.id = $2 \
                       and known.number >= coalesce(oldest_readable, 0) \
@@ -80,8 +80,8 @@ const CHANGED_CODES: &str = "select code from vitrine.product_version /*sqlite i
      union select code from vitrine.product_version /*sqlite indexed by product_retired*/ \
         where until_revision > $1";
 
-/// Returns the SQL for the live products that appeared after revision $1, and the codes of products that were retired after it.
-/// Live versions are read in the order in which they were written: their rows and documents lie together.
+/// Returns the SQL for the live products that appeared after revision $1, and the codes of products that were retired
+/// after it. Live versions are read in the order in which they were written: their rows and documents lie together.
 fn changed_products() -> String {
     let no_columns = ["null"; ProductRow::COLUMNS].join(", ");
     let appeared = VERSIONS.replace(

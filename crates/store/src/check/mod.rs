@@ -110,8 +110,8 @@ pub(crate) fn span_without_revisions(from: i64, until: Option<i64>) -> String {
     format!("is live from revision {from}{until}, and not all of these exist")
 }
 
-/// Describes the problem of the live revision, if there is one: `live` has its number and id by the state, `kept` the id
-/// of the stored revision of that number.
+/// Describes the problem of the live revision, if there is one: `live` has its number and id by the state, `kept` the
+/// id of the stored revision of that number.
 pub(crate) fn live_problem(
     live: (Option<i64>, Option<&str>),
     kept: Option<&str>,
@@ -245,8 +245,8 @@ pub(crate) fn webhook(found: &mut Findings, id: &str, document: &str) {
     found.add(&WEBHOOK, format!("webhook endpoint {id}"), what);
 }
 
-/// Returns the queries for spans of a table that overlap, and for those that don't begin and end with revisions of another table:
-/// the same for both stores. The first one has the beginning of the next span, too.
+/// Returns the queries for spans of a table that overlap, and for those that don't begin and end with revisions of
+/// another table: the same for both stores. The first one has the beginning of the next span, too.
 pub(crate) fn span_queries(table: &str, revisions: &str) -> [String; 2] {
     [
         format!(
@@ -271,8 +271,8 @@ pub(crate) fn base_place(code: &str, from_revision: i64) -> String {
     format!("base of product {code} of revision {from_revision}")
 }
 
-/// Checks the base of a product: that its digest is the stored one, that it can be read, and that as many texts are kept for it
-/// as it names.
+/// Checks the base of a product: that its digest is the stored one, that it can be read, and that as many texts are
+/// kept for it as it names.
 pub(crate) fn base(
     found: &mut Findings,
     place: String,

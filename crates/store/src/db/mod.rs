@@ -1,7 +1,7 @@
 //! One way to run SQL on both databases.
 //!
-//! Statements are written once, as PostgreSQL takes them; [`dialect`] translates the few differences for SQLite. [`Db`] opens
-//! transactions on a store's connections, and a [`Tx`] runs statements in one. Errors say what was being done.
+//! Statements are written once, as PostgreSQL takes them; [`dialect`] translates the few differences for SQLite. [`Db`]
+//! opens transactions on a store's connections, and a [`Tx`] runs statements in one. Errors say what was being done.
 //!
 //! - `row`: a row of a result; `value`: a parameter; `dialect`: SQL of the two databases
 //! - `insert`: many rows at once, with `copy`, PostgreSQL's format of rows; `writer`: a transaction that lasts
@@ -109,8 +109,8 @@ impl Db<'_> {
         }
     }
 
-    /// Runs a transaction that writes, on a separate connection. Waits for another writer: of the same subject in PostgreSQL, of
-    /// any in SQLite.
+    /// Runs a transaction that writes, on a separate connection. Waits for another writer: of the same subject in
+    /// PostgreSQL, of any in SQLite.
     pub(crate) fn write<T>(
         self,
         lock: Lock,
@@ -176,12 +176,12 @@ fn write<T>(
 pub(crate) enum Plan {
     /// As it thinks best.
     Best,
-    /// In the order of an index, without sorting: the first rows come at once, and nothing is sorted on the server's disk.
-    /// 200,000 products in random order took 0.6 s, and 1.5 to 2.1 s with a sort.
+    /// In the order of an index, without sorting: the first rows come at once, and nothing is sorted on the server's
+    /// disk. 200,000 products in random order took 0.6 s, and 1.5 to 2.1 s with a sort.
     IndexOrder,
-    /// By indexes. For a minute after a load, PostgreSQL's statistics don't tell how few rows match, and it would scan whole
-    /// tables. A disabled plan counts as so expensive that PostgreSQL would compile the statement first (`jit`), for a tenth of
-    /// a second or more.
+    /// By indexes. For a minute after a load, PostgreSQL's statistics don't tell how few rows match, and it would scan
+    /// whole tables. A disabled plan counts as so expensive that PostgreSQL would compile the statement first (`jit`),
+    /// for a tenth of a second or more.
     IndexLookups,
     /// Groups are made of sorted rows, and then looked up one by one: all that is looked up is never sorted itself.
     SortedGroups,

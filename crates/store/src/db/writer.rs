@@ -8,8 +8,8 @@ use crate::fail_point::FailPoint;
 use crate::postgres::{BEGIN, Lock, READ_TIMEOUT, Session, WORK_TIMEOUT, take_lock};
 use crate::sqlite::{committed, during};
 
-/// A transaction that writes much, on a connection of its own. Dropping it closes the connection, which rolls back unless it
-/// was committed.
+/// A transaction that writes much, on a connection of its own. Dropping it closes the connection, which rolls back
+/// unless it was committed.
 pub(crate) struct Writer {
     connection: Own,
     doing: &'static str,
@@ -17,12 +17,12 @@ pub(crate) struct Writer {
 
 enum Own {
     Sqlite(Connection),
-    Postgres(Session),
+    Postgres(Box<Session>),
 }
 
 impl Db<'_> {
-    /// Begins a transaction that writes much. `begun` is its first work; if it is busy, the error has the process that holds the
-    /// lock.
+    /// Begins a transaction that writes much. `begun` is its first work; if it is busy, the error has the process that
+    /// holds the lock.
     pub(crate) fn begin_write<T>(
         self,
         lock: Lock,
@@ -32,8 +32,8 @@ impl Db<'_> {
         match self {
             Self::Sqlite(store) => {
                 let connection = store.connect_to_write()?;
-                // Without a larger cache, pages of indexes would be written and read again for nearly each product of a large
-                // load.
+                // Without a larger cache, pages of indexes would be written and read again for nearly each product of a
+                // large load.
                 let started = connection.execute_batch(
                     "pragma temp_store = memory;
                      pragma cache_size = -65536;
@@ -50,7 +50,7 @@ impl Db<'_> {
                 session.set_timeout(store.lock_wait + READ_TIMEOUT);
                 take_lock(&mut session, lock, store.lock_wait)?;
                 session.set_timeout(WORK_TIMEOUT);
-                let connection = Own::Postgres(session);
+                let connection = Own::Postgres(Box::new(session));
                 begun(Writer { connection, doing })
             }
         }

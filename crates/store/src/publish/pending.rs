@@ -1,4 +1,5 @@
-//! Write buffer of a publish: many rows are written in one statement, which saves time of SQLite and round trips to PostgreSQL.
+//! Write buffer of a publish: many rows are written in one statement, which saves time of SQLite and round trips to
+//! PostgreSQL.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,8 @@ const MAX_BYTES: usize = 1 << 20;
 /// Maximum number of buffered changes of other rows.
 const MAX_CHANGES: usize = 10_000;
 
-/// Number of rows that one statement changes: until it ends, SQLite keeps the old content of each changed page in memory.
+/// Number of rows that one statement changes: until it ends, SQLite keeps the old content of each changed page in
+/// memory.
 const BATCH: usize = 500;
 
 /// The live products of the codes $3 as their bases, with ids from $2 on, from the revision $1 on.

@@ -49,9 +49,14 @@ fn digests_of_records_belong_to_live_versions(store: &dyn Store) {
     drop(publication);
     assert_eq!(known(2), Some(first));
     let mut publication = store.publish().unwrap();
+    assert!(publication.keep_loaded(&a, record(3)).unwrap());
+    let committed = publication.commit(second(1), &RevisionNote::default());
+    assert_eq!(committed.unwrap(), None);
+    assert_eq!(known(2), Some(vec![(record(3), "A".to_owned())]));
+    let mut publication = store.publish().unwrap();
     let live = publication.live_digests(&[&a]).unwrap();
-    assert_eq!(live[0].unwrap().record, Some(record(1)));
-    assert!(publication.keep_loaded(&a, record(1)).unwrap());
+    assert_eq!(live[0].unwrap().record, Some(record(3)));
+    assert!(publication.keep_loaded(&a, record(3)).unwrap());
     let unknown = product("C", "1").code;
     assert!(!publication.keep_loaded(&unknown, record(9)).unwrap());
     assert_eq!(publication.retire_others().unwrap().len(), 1);
