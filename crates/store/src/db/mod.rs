@@ -9,6 +9,8 @@ mod dialect;
 mod row;
 mod value;
 
+use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
@@ -143,6 +145,50 @@ impl Db<'_> {
                 store.quick(|session| Tx::postgres(session, doing).transaction(BEGIN_BRIEF, work))
             }
         }
+    }
+
+    /// Runs a short transaction of PostgreSQL that writes, on the held connection.
+    pub(crate) fn write_quickly<T>(
+        self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.quick(doing, |tx| tx.transaction(BEGIN, work))
+    }
+}
+
+/// Clock of leases, which nobody sets: the database's in PostgreSQL, that of the machine since its start in SQLite.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeaseClock {
+    /// SQL for the present time in milliseconds, in statements whose parameter `$1` is `value`.
+    pub(crate) now: &'static str,
+    pub(crate) value: i64,
+    /// Start of the machine: times of another start can't be compared.
+    pub(crate) id: &'static str,
+}
+
+impl LeaseClock {
+    fn of_machine() -> Result<Self, StoreError> {
+        static BOOT: OnceLock<String> = OnceLock::new();
+        let id = match BOOT.get() {
+            Some(id) => id,
+            None => {
+                let path = Path::new("/proc/sys/kernel/random/boot_id");
+                let read = std::fs::read_to_string(path).map_err(|source| StoreError::File {
+                    doing: "read",
+                    path: path.to_owned(),
+                    source,
+                });
+                let id = read?.trim_end().to_owned();
+                BOOT.get_or_init(|| id)
+            }
+        };
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Ok(Self {
+            now: "$1",
+            value: now.tv_sec * 1_000 + now.tv_nsec / 1_000_000,
+            id,
+        })
     }
 }
 
@@ -282,6 +328,35 @@ impl<'c> Tx<'c> {
                     visit(&Row::Postgres(row))
                 })
             }
+        }
+    }
+
+    /// Runs a statement once for each of these lists of parameters: in PostgreSQL without waiting in between.
+    pub(crate) fn execute_each(
+        &mut self,
+        sql: &str,
+        lists: &[Vec<Value<'_>>],
+    ) -> Result<(), StoreError> {
+        match &mut self.connection {
+            On::Sqlite(_) => lists
+                .iter()
+                .try_for_each(|values| self.execute(sql, values).map(drop)),
+            On::Postgres(session) => {
+                let lists: Vec<_> = lists.iter().map(|values| value::params(values)).collect();
+                session.execute_each(self.doing, sql, &lists)
+            }
+        }
+    }
+
+    /// Returns the clock of leases.
+    pub(crate) fn lease_clock(&self) -> Result<LeaseClock, StoreError> {
+        match &self.connection {
+            On::Sqlite(_) => LeaseClock::of_machine(),
+            On::Postgres(_) => Ok(LeaseClock {
+                now: "(extract(epoch from clock_timestamp()) * 1000)::bigint",
+                value: 0,
+                id: "",
+            }),
         }
     }
 

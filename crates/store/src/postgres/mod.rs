@@ -30,7 +30,6 @@ mod schema;
 mod session;
 mod target;
 mod tls;
-mod webhooks;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,6 +59,7 @@ use crate::record::{
     ChangeKind, ChangedProduct, ItemVisitor, Keep, Moment, ProductVisitor, PruneReport,
     PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
+use crate::webhooks::WebhookStore;
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
 
 /// Permitted use of the database.
@@ -209,6 +209,8 @@ impl OnDb for PostgresStore {
 }
 
 impl OperatorStore for PostgresStore {}
+
+impl WebhookStore for PostgresStore {}
 
 impl Store for PostgresStore {
     fn state(&self) -> Result<StoreState, StoreError> {

@@ -15,12 +15,12 @@ use super::keys::{self, COUNT_KEYS};
 use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
-use super::{NOTIFY, assortments, webhooks};
+use super::{NOTIFY, assortments};
 use crate::audit::{AuditContext, Standing, created, log, named, restored};
 use crate::db::Tx;
 use crate::record::Moment;
-use crate::sqlite::read_backup;
 use crate::values::random_id;
+use crate::webhooks::backup::{read_backup, restore_in};
 use crate::{StoreError, sqlite, texts};
 
 const RESTORING: &str = "restoring the store";
@@ -157,7 +157,10 @@ pub(super) fn restore(
         let before = standing(session)?;
         let revision = replace(session, &backup)?;
         session.run(RESTORING, "delete from vitrine.operator_session")?;
-        webhooks::restore(session, &read_backup(&backup.connection)?)?;
+        restore_in(
+            &mut Tx::postgres(session, RESTORING),
+            &read_backup(&backup.connection)?,
+        )?;
         let changes = restored(&named(path), &before, &standing(session)?);
         log::write(
             &mut Tx::postgres(session, "writing the audit log"),
@@ -186,7 +189,10 @@ pub(super) fn create_from(
         for table in &KEPT {
             copy(session, &backup, table)?;
         }
-        webhooks::restore(session, &read_backup(&backup.connection)?)?;
+        restore_in(
+            &mut Tx::postgres(session, RESTORING),
+            &read_backup(&backup.connection)?,
+        )?;
         let after = standing(session)?;
         log::write(
             &mut Tx::postgres(session, "writing the audit log"),

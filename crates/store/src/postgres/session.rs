@@ -265,6 +265,19 @@ impl Session {
         })
     }
 
+    /// Runs a statement once for each of these lists of parameters, without waiting for one before the next is sent.
+    pub(crate) fn execute_each(
+        &mut self,
+        doing: &'static str,
+        sql: &str,
+        lists: &[Vec<Param<'_>>],
+    ) -> Result<(), StoreError> {
+        self.call(doing, async |client| {
+            let all = lists.iter().map(|params| client.execute_typed(sql, params));
+            futures_util::future::try_join_all(all).await.map(drop)
+        })
+    }
+
     /// Runs a query. Returns all rows.
     pub(super) fn rows(
         &mut self,

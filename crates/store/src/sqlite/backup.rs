@@ -11,10 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{
-    BackedUp, assortments, check, committed, during, history, keys, open, pack, read_backup,
-    webhooks,
-};
+use super::{assortments, check, committed, during, history, keys, open, pack};
 use crate::StoreError;
 use crate::assortment::View;
 use crate::audit::{AuditContext, Standing, created, log, named, restored};
@@ -24,6 +21,8 @@ use crate::fail_point::FailPoint;
 use crate::problem::Severity;
 use crate::record::Moment;
 use crate::values::random_id;
+use crate::webhooks::backup::{self as webhooks_backup, BackedUp, read_backup};
+use crate::webhooks::place;
 
 const BACKING_UP: &str = "backing up the store";
 const RESTORING: &str = "restoring the store";
@@ -42,7 +41,7 @@ pub(super) fn backup(
     copy(connection, &partial, BACKING_UP)?;
     let copied = open::migrated(partial.path())?;
     end_sessions(&copied).map_err(during(BACKING_UP))?;
-    webhooks::backup::write(store, &webhooks::id(&copied, "state")?, &copied)?;
+    webhooks_backup::write(store, &place::id(&copied, "state")?, &copied)?;
     drop(copied);
     let revision = history::revision(&open::read_only(partial.path())?, Moment::Live)?;
     partial.place()?;
@@ -95,8 +94,8 @@ pub(super) fn restore(
     )?;
     let revision = history::revision(&transaction, Moment::Live)?;
     // First: after a crash in between, those that are replaced below tell nobody of the restored catalog.
-    let store_id = webhooks::id(&transaction, "state")?;
-    webhooks::backup::pause(standing_path, &store_id)?;
+    let store_id = place::id(&transaction, "state")?;
+    webhooks_backup::pause(standing_path, &store_id)?;
     committed(transaction.commit(), FailPoint::RestoreCommitted, RESTORING)?;
     restore_webhooks(standing_path, &store_id, &endpoints)?;
     Ok(revision)
@@ -109,7 +108,7 @@ fn state_of(transaction: &Transaction<'_>) -> Result<Standing, StoreError> {
 
 /// Restores the endpoints, after everything else.
 fn restore_webhooks(path: &Path, store_id: &str, endpoints: &BackedUp) -> Result<(), StoreError> {
-    let restored = webhooks::backup::restore(path, store_id, endpoints);
+    let restored = webhooks_backup::restore(path, store_id, endpoints);
     restored.map_err(|source| StoreError::WebhooksNotRestored(Box::new(source)))
 }
 
@@ -143,10 +142,7 @@ pub(crate) fn create_from(
     let revision = history::revision(&transaction, Moment::Live)?;
     transaction.commit().map_err(&failed)?;
     FailPoint::CreateCommitted.pass()?;
-    let (endpoints, store_id) = (
-        read_backup(&connection)?,
-        webhooks::id(&connection, "state")?,
-    );
+    let (endpoints, store_id) = (read_backup(&connection)?, place::id(&connection, "state")?);
     empty_webhooks(&connection).map_err(&failed)?;
     end_sessions(&connection).map_err(&failed)?;
     drop(connection);

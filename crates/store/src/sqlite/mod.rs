@@ -13,7 +13,6 @@
 //! - `backup`: backup and restore; `partial`: incomplete files
 //! - `holder`: the process that holds the write lock
 //! - `wal`: the write-ahead log, and its size
-//! - `webhooks`: webhook endpoints, in a file of their own
 
 mod assortments;
 mod backup;
@@ -35,7 +34,6 @@ mod publish;
 mod quick;
 mod record_digests;
 mod wal;
-mod webhooks;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -58,26 +56,29 @@ use crate::record::{
     ChangeKind, ChangedProduct, ItemVisitor, Keep, Moment, ProductVisitor, PruneReport,
     PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
+use crate::webhooks::{WebhookStore, place};
 use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 pub(crate) use failure::{committed, during};
 use holder::with_lock_holder;
 pub(crate) use open::bytes_to_migrate;
-use quick::{FileId, Quick, file_id};
-pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
+pub(crate) use open::connect;
+pub(crate) use partial::{Partial, with_ending};
+use quick::Quick;
+pub(crate) use quick::{FileId, file_id};
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Maximum time that a writer waits for another one.
     pub(crate) lock_wait: Duration,
     /// Connection for calls that take microseconds. Catalogs are read and written on connections of their own, so that
     /// polls and reads of keys never wait for them.
     quick: Mutex<Quick>,
     /// False if the files are closed after each call.
-    stays_open: bool,
-    webhooks: webhooks::Held,
+    pub(crate) stays_open: bool,
+    pub(crate) webhooks: place::Held,
 }
 
 impl SqliteStore {
@@ -95,7 +96,7 @@ impl SqliteStore {
             lock_wait,
             quick,
             stays_open: true,
-            webhooks: webhooks::Held::default(),
+            webhooks: place::Held::default(),
         })
     }
 
@@ -106,7 +107,7 @@ impl SqliteStore {
             lock_wait,
             quick: Mutex::new(Quick::closed()?),
             stays_open: true,
-            webhooks: webhooks::Held::default(),
+            webhooks: place::Held::default(),
         })
     }
 
@@ -121,7 +122,7 @@ impl SqliteStore {
 
     /// Opens a separate connection, for calls that take longer.
     pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
-        open::connect(&self.path, self.lock_wait)
+        connect(&self.path, self.lock_wait)
     }
 
     /// Opens a separate connection for a small write, which may wait for another writer: other calls don't wait for it. If the
@@ -149,6 +150,8 @@ impl OnDb for SqliteStore {
 }
 
 impl OperatorStore for SqliteStore {}
+
+impl WebhookStore for SqliteStore {}
 
 impl Store for SqliteStore {
     fn state(&self) -> Result<StoreState, StoreError> {
@@ -302,7 +305,7 @@ impl Store for SqliteStore {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
         let mut problems = check::check(&mut open::backup(&self.path)?.0)?;
-        let webhooks = webhooks::path(&self.path);
+        let webhooks = place::path(&self.path);
         if webhooks.exists() {
             problems.extend(check::check_webhooks(&mut open::read_only(&webhooks)?)?);
         }

@@ -72,7 +72,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens a configured connection to an existing file.
-pub(super) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
+pub(crate) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
     let connection = plain_connection(path, lock_wait)?;
     set_up(&connection, path, lock_wait)?;
     Ok(connection)

@@ -13,7 +13,7 @@ create table webhook_endpoint (
     fence         integer not null default 0,
     lease         text,                 -- token of the holder
     leased_until  integer,              -- milliseconds since the machine's start
-    boot          text                  -- that start
+    clock         text                  -- id of that start
 ) strict;
 
 create table webhook_attempt (

@@ -14,7 +14,8 @@ create table if not exists vitrine.webhook_endpoint (
     document      text not null,
     fence         bigint not null default 0,
     lease         text,
-    leased_until  timestamptz
+    leased_until  bigint, -- milliseconds by the database's clock
+    clock         text    -- empty
 ) with (fillfactor = 50);
 
 create table if not exists vitrine.webhook_attempt (
