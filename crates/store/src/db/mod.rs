@@ -19,7 +19,8 @@ pub(crate) use self::row::{Column, Row};
 pub(crate) use self::value::{Value, values};
 use crate::StoreError;
 use crate::fail_point::FailPoint;
-use crate::postgres::{BEGIN, BEGIN_READ, Lock, PostgresStore, READ_TIMEOUT, Session, take_lock};
+pub(crate) use crate::postgres::WORK_TIMEOUT;
+use crate::postgres::{BEGIN, Lock, PostgresStore, READ_TIMEOUT, Session, begin_quick, take_lock};
 use crate::sqlite::{SqliteStore, committed, during};
 
 /// Database of a store.
@@ -36,9 +37,9 @@ pub trait OnDb {
 
 /// Begins a transaction that waits only a moment for rows that others write.
 const BEGIN_BRIEF: &str = "begin isolation level read committed read write; \
-    set local statement_timeout = 0; set local lock_timeout = 100";
+    set local statement_timeout = '1h'; set local lock_timeout = 100";
 
-impl Db<'_> {
+impl<'s> Db<'s> {
     /// Returns whether the store can only be read.
     pub(crate) fn is_read_only(self) -> bool {
         match self {
@@ -47,7 +48,7 @@ impl Db<'_> {
         }
     }
 
-    /// Runs a statement or two on the held connection, without a transaction. For calls that take microseconds.
+    /// Reads a row or two on the held connection, as of one moment.
     pub(crate) fn quick<T>(
         self,
         doing: &'static str,
@@ -56,21 +57,20 @@ impl Db<'_> {
         match self {
             Self::Sqlite(store) => {
                 let mut held = store.quick()?;
-                let outcome = work(&mut Tx::sqlite(&held.connection, doing));
+                let outcome = (|| {
+                    let transaction = held.connection.transaction().map_err(during(doing))?;
+                    work(&mut Tx::sqlite(&transaction, doing))
+                })();
                 held.close_on_error(&outcome)?;
                 outcome
             }
-            Self::Postgres(store) => store.quick(|session| work(&mut Tx::postgres(session, doing))),
+            Self::Postgres(store) => store.quick(|session| {
+                let begin = begin_quick(store.quick_timeout);
+                session.transaction(doing, &begin, |session| {
+                    work(&mut Tx::postgres(session, doing))
+                })
+            }),
         }
-    }
-
-    /// Reads on the held connection, as of one moment. For reads that take microseconds.
-    pub(crate) fn snapshot<T>(
-        self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.quick(doing, |tx| tx.transaction(BEGIN_READ, work))
     }
 
     /// Reads on a separate connection, as of one moment. A server waits for `READ_TIMEOUT` for the next rows.
@@ -101,8 +101,7 @@ impl Db<'_> {
         }
     }
 
-    /// Runs a transaction that writes, on a separate connection. Waits for another writer: of the same subject in PostgreSQL, of
-    /// any in SQLite.
+    /// Runs a transaction that writes, on a separate connection: see [`Writer::write`].
     pub(crate) fn write<T>(
         self,
         lock: Lock,
@@ -110,19 +109,16 @@ impl Db<'_> {
         doing: &'static str,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match self {
-            Self::Sqlite(store) => {
-                let mut connection = store.connect_to_change()?;
-                store.with_lock_holder(write(&mut connection, committed_at, doing, work))
-            }
-            Self::Postgres(store) => {
-                let mut session = store.writer()?;
-                session.transaction(doing, BEGIN, |session| {
-                    take_lock(session, lock, store.lock_wait)?;
-                    work(&mut Tx::postgres(session, doing))
-                })
-            }
-        }
+        self.writer()?
+            .write_until(lock, Some(committed_at), doing, work)
+    }
+
+    /// Opens a separate connection for several transactions that write.
+    pub(crate) fn writer(self) -> Result<Writer<'s>, StoreError> {
+        Ok(match self {
+            Self::Sqlite(store) => Writer::Sqlite(store, store.connect_to_change()?),
+            Self::Postgres(store) => Writer::Postgres(store, store.writer()?),
+        })
     }
 
     /// Runs a transaction that writes rows which others write for moments only, and that servers can repeat: fails with
@@ -139,11 +135,9 @@ impl Db<'_> {
                 let mut connection = store.connect()?;
                 let wait = wait.min(store.lock_wait);
                 connection.busy_timeout(wait).map_err(during(doing))?;
-                write(&mut connection, committed_at, doing, work)
+                write(&mut connection, Some(committed_at), doing, work)
             }
-            Self::Postgres(store) => {
-                store.quick(|session| Tx::postgres(session, doing).transaction(BEGIN_BRIEF, work))
-            }
+            Self::Postgres(_) => self.write_on_held(BEGIN_BRIEF, doing, work),
         }
     }
 
@@ -153,7 +147,23 @@ impl Db<'_> {
         doing: &'static str,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.quick(doing, |tx| tx.transaction(BEGIN, work))
+        self.write_on_held(BEGIN, doing, work)
+    }
+
+    fn write_on_held<T>(
+        self,
+        begin: &str,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(_) => Err(StoreError::Unsupported("SQLite has no such transaction")),
+            Self::Postgres(store) => store.quick(|session| {
+                session.transaction(doing, begin, |session| {
+                    work(&mut Tx::postgres(session, doing))
+                })
+            }),
+        }
     }
 }
 
@@ -192,10 +202,46 @@ impl LeaseClock {
     }
 }
 
+/// A separate connection for writing.
+pub(crate) enum Writer<'s> {
+    Sqlite(&'s SqliteStore, Connection),
+    Postgres(&'s PostgresStore, Session),
+}
+
+impl Writer<'_> {
+    /// Runs a transaction that writes. Waits for another writer: of the same subject in PostgreSQL, of any in SQLite.
+    pub(crate) fn write<T>(
+        &mut self,
+        lock: Lock,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write_until(lock, None, doing, work)
+    }
+
+    fn write_until<T>(
+        &mut self,
+        lock: Lock,
+        committed_at: Option<FailPoint>,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(store, connection) => {
+                store.with_lock_holder(write(connection, committed_at, doing, work))
+            }
+            Self::Postgres(store, session) => session.transaction(doing, BEGIN, |session| {
+                take_lock(session, lock, store.lock_wait)?;
+                work(&mut Tx::postgres(session, doing))
+            }),
+        }
+    }
+}
+
 /// Runs a transaction of SQLite that writes.
 fn write<T>(
     connection: &mut Connection,
-    committed_at: FailPoint,
+    committed_at: Option<FailPoint>,
     doing: &'static str,
     work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
@@ -203,7 +249,10 @@ fn write<T>(
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(doing))?;
     let done = work(&mut Tx::sqlite(&transaction, doing))?;
-    committed(transaction.commit(), committed_at, doing)?;
+    match committed_at {
+        Some(point) => committed(transaction.commit(), point, doing)?,
+        None => transaction.commit().map_err(during(doing))?,
+    }
     Ok(done)
 }
 
@@ -360,29 +409,28 @@ impl<'c> Tx<'c> {
         }
     }
 
+    /// Returns whether statements can go on after an error.
+    pub(crate) fn is_usable(&self) -> bool {
+        match &self.connection {
+            On::Sqlite(_) => true,
+            On::Postgres(session) => session.is_usable(),
+        }
+    }
+
+    /// Returns the free space in an SQLite file that later writes reuse, in bytes.
+    pub(crate) fn free_bytes(&mut self) -> Result<u64, StoreError> {
+        let sql = "select freelist_count * page_size from pragma_freelist_count, pragma_page_size";
+        match &self.connection {
+            On::Sqlite(_) => self.value(sql, &[]).map(i64::unsigned_abs),
+            On::Postgres(_) => Ok(0),
+        }
+    }
+
     /// Wakes the servers that listen, once the transaction is committed. Those of SQLite poll only.
     pub(crate) fn notify(&mut self) -> Result<(), StoreError> {
         match &mut self.connection {
             On::Sqlite(_) => Ok(()),
             On::Postgres(session) => session.run(self.doing, "select pg_notify('vitrine', '')"),
-        }
-    }
-
-    /// Runs `work` in a transaction, which `begin` begins in PostgreSQL. In SQLite it can only read.
-    fn transaction<T>(
-        &mut self,
-        begin: &str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let doing = self.doing;
-        match &mut self.connection {
-            On::Sqlite(connection) => {
-                let transaction = connection.unchecked_transaction().map_err(during(doing))?;
-                work(&mut Tx::sqlite(&transaction, doing))
-            }
-            On::Postgres(session) => session.transaction(doing, begin, |session| {
-                work(&mut Tx::postgres(session, doing))
-            }),
         }
     }
 }

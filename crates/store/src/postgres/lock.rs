@@ -15,6 +15,8 @@ pub(crate) enum Lock {
     Catalog = 2,
     /// Keys, and which texts are served: a revocation never waits for a load.
     Keys = 3,
+    /// Both of these, one after the other.
+    Everything = 4,
 }
 
 const WAITING: &str = "waiting for another writer";
@@ -25,6 +27,10 @@ pub(crate) fn take(
     lock: Lock,
     lock_wait: Duration,
 ) -> Result<(), StoreError> {
+    if let Lock::Everything = lock {
+        take(session, Lock::Catalog, lock_wait)?;
+        return take(session, Lock::Keys, lock_wait);
+    }
     // 0 would be no limit.
     let milliseconds = lock_wait.as_millis().max(1);
     let id = lock as i32;

@@ -8,7 +8,6 @@
 //! - `texts`: texts and their sources; `prune`: deleting old revisions' data; `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
 
 mod assortments;
-mod cancel;
 mod catalog;
 mod change_history;
 mod check;
@@ -41,10 +40,8 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-pub(crate) use self::limits::{BEGIN, BEGIN_READ, READ_TIMEOUT};
-use self::limits::{
-    COMMAND_TIMEOUT, NOTIFY, POLL_INTERVAL, QUICK_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT,
-};
+pub(crate) use self::limits::{BEGIN, BEGIN_READ, READ_TIMEOUT, WORK_TIMEOUT, begin_quick};
+use self::limits::{COMMAND_TIMEOUT, NOTIFY, POLL_INTERVAL, QUICK_TIMEOUT, SORT_TIMEOUT};
 pub(crate) use self::lock::{Lock, take as take_lock};
 use self::session::Background;
 pub(crate) use self::session::Session;
@@ -81,7 +78,7 @@ pub struct PostgresStore {
     access: Access,
     pub(crate) lock_wait: Duration,
     /// Timeout of a call for a row or two.
-    quick_timeout: Duration,
+    pub(crate) quick_timeout: Duration,
     background: Arc<Background>,
     /// True once the store was found: if it is gone later, it isn't created again.
     was_seen: AtomicBool,

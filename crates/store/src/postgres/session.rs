@@ -14,10 +14,9 @@ use futures_util::{FutureExt, SinkExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, Row, RowStream, Socket};
+use tokio_postgres::{Client, Row, RowStream, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::cancel::cancel;
 use super::failure::{Failure, at_commit};
 use super::target::Target;
 use crate::StoreError;
@@ -154,9 +153,7 @@ pub(crate) struct Session {
     /// Timeout for the next rows of an answer.
     rows_limit: Duration,
     is_broken: bool,
-    /// The server that accepted.
-    server: Config,
-    /// Task that drives the connection; none after it was abandoned.
+    /// Task that drives the connection; none after a timeout.
     driver: Option<JoinHandle<()>>,
 }
 
@@ -176,7 +173,7 @@ impl Session {
         target: &Arc<Target>,
         limit: Duration,
     ) -> Result<Self, StoreError> {
-        let (client, driver, server) = background
+        let (client, driver) = background
             .wait_unbounded(target.connect())
             .map_err(|failure| failure.during("connecting", &target.place))?;
         // The next call reports its error.
@@ -188,7 +185,6 @@ impl Session {
             limit,
             rows_limit: limit,
             is_broken: false,
-            server,
             driver,
         })
     }
@@ -204,7 +200,7 @@ impl Session {
         self.limit = limit;
     }
 
-    pub(super) fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         !self.is_broken && !self.client.is_closed()
     }
 
@@ -225,27 +221,12 @@ impl Session {
         let outcome = self.background.wait(limit, statement(&self.client));
         outcome.map_err(|failure| {
             self.is_broken |= failure.breaks_connection();
-            if matches!(failure, Failure::Timeout(_)) {
-                self.abandon();
+            if let (Failure::Timeout(_), Some(driver)) = (&failure, self.driver.take()) {
+                // Otherwise it would stay open while the server doesn't answer. `statement_timeout` ends the statement.
+                driver.abort();
             }
             failure.during(doing, &self.target.place)
         })
-    }
-
-    /// Cancels the running statement, without waiting for that: otherwise abandoned statements would pile up at the server.
-    /// Then closes the connection, which would otherwise stay open while the server doesn't answer.
-    fn abandon(&mut self) {
-        let Some(driver) = self.driver.take() else {
-            return;
-        };
-        let (token, target) = (self.client.cancel_token(), Arc::clone(&self.target));
-        let server = self.server.clone();
-        self.background.start_task(async move {
-            let cancelled = cancel(&token, &server, target.tls.clone());
-            // A server that doesn't answer may ignore this, too.
-            let _ = tokio::time::timeout(target.connect_timeout, cancelled).await;
-            driver.abort();
-        });
     }
 
     /// Runs statements without parameters, one after the other.
