@@ -12,8 +12,9 @@ use jiff::Timestamp;
 use vitrine_model::key::KeyRecord;
 
 use crate::audit::{AuditAction, AuditContext, Confirmation};
+use crate::digest::RowHash;
 use crate::record::StoreState;
-use crate::values::{RowHash, from_millis, random_id};
+use crate::values::{from_millis, random_id};
 use crate::{StoreError, sqlite};
 
 pub(crate) use restore_plan::View;
@@ -155,23 +156,13 @@ pub trait AssortmentStore: Send + Sync {
     /// If the store can't be written.
     fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError>;
 
-    /// Returns the names of the programs that are connected to the store and don't know assortments, as far as the store can
-    /// tell: they refuse keys that have one.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    fn older_programs(&self) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
-    }
-
     /// Returns the keys that would be usable after a [`restore`](crate::Store::restore) of the backup at `path` and see by
     /// other rules than now. Only the backup's keys and assortments are read and nothing is locked: keys that are created
     /// or changed, or assortments that are edited, before the restore aren't considered.
     ///
     /// # Errors
     ///
-    /// If the file is no store, is damaged or was written by a newer release, or the store can't be read.
+    /// If the file is no store, is damaged or has another format, or the store can't be read.
     fn plan_restore(&self, path: &Path) -> Result<RestorePlan, StoreError> {
         let then = sqlite::view_of_backup(path)?;
         let live = self.read_assortments(&[])?;
@@ -282,8 +273,8 @@ pub(crate) fn version_number(number: i64) -> Result<u32, StoreError> {
         .map_err(|_| StoreError::Damaged(format!("invalid number {number} of an assortment")))
 }
 
-/// Returns the SHA-256 of all columns of a version but the time of its replacement.
-pub(crate) fn digest(version: &AssortmentVersion, codes: i64) -> [u8; 32] {
+/// Returns the digest of all columns of a version but the time of its replacement.
+pub(crate) fn digest(version: &AssortmentVersion, codes: i64) -> [u8; 16] {
     let AssortmentVersion {
         name,
         number,

@@ -369,7 +369,7 @@ pub trait Store:
     ///
     /// # Errors
     ///
-    /// If the file is no store, was written by a newer release or fails [`check`](Self::check), or the store can't be
+    /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
     /// written. Nothing was changed then.
     fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError>;
 }

@@ -22,9 +22,8 @@ use crate::record::{OwnText, StoredProduct};
 use crate::values::KeyRow;
 use crate::webhooks::{self, Endpoint};
 use found::{
-    API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY, BASE,
-    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, OPERATOR, PRODUCT_FACTS,
-    TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
+    API_KEY, API_KEY_DIGEST, ASSORTMENT, AUDIT_ENTRY, BASE, CONTENT_RANGE, COUNTER, DOCUMENT,
+    Findings, KEY_ASSORTMENT, OPERATOR, PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
 };
 
 /// Returns the name of a version in a report.
@@ -149,12 +148,7 @@ pub(crate) fn revision_counts(found: &mut Findings, number: i64, counts: [i64; 4
 }
 
 /// Checks a key's row: that a key can have such values, and that its digest is the stored one.
-pub(crate) fn key(
-    found: &mut Findings,
-    prefix: &str,
-    row: Result<KeyRow, StoreError>,
-    has_digests: bool,
-) {
+pub(crate) fn key(found: &mut Findings, prefix: &str, row: Result<KeyRow, StoreError>) {
     let mut add = |rule, what: &str| found.add(rule, format!("key {prefix}"), what.to_owned());
     let read = row.and_then(|row| {
         let digests = (row.digest(), row.stored_digest.clone());
@@ -167,23 +161,12 @@ pub(crate) fn key(
     if let Some(what) = record.fault() {
         return add(&API_KEY, what);
     }
-    match stored {
-        Some(stored) if stored != digest => add(
+    if stored != digest {
+        add(
             &API_KEY_DIGEST,
             "was changed by something other than Vitrine: its digest doesn't match",
-        ),
-        None if has_digests => add(
-            &API_KEY_UNDIGESTED,
-            "has no digest: an earlier release or another program wrote it",
-        ),
-        _ => {}
+        );
     }
-}
-
-/// Reports a key that lies in the tables of keys with and without an assortment.
-pub(crate) fn key_twice(found: &mut Findings, prefix: &str) {
-    let what = "is stored with an assortment and without";
-    found.add(&API_KEY_TWICE, format!("key {prefix}"), what.to_owned());
 }
 
 /// Reports a key that isn't revoked and whose assortment isn't live.

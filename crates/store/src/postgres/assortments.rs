@@ -48,17 +48,6 @@ impl AssortmentStore for PostgresStore {
         })
     }
 
-    fn older_programs(&self) -> Result<Vec<String>, StoreError> {
-        let sql = "select distinct application_name from pg_catalog.pg_stat_activity \
-                   where datname = current_database() and application_name like 'vitrine %' \
-                      and application_name not like 'vitrine % schema %' \
-                   order by 1 limit 10";
-        self.read(READING, READ_TIMEOUT, |session| {
-            let rows = session.rows(READING, sql, &[])?;
-            rows.iter().map(|row| get(row, 0)).collect()
-        })
-    }
-
     fn assortment_versions(
         &self,
         name: &str,
@@ -199,7 +188,7 @@ fn current(session: &mut Session, name: &str) -> Result<Option<Current>, StoreEr
 
 /// Returns the prefixes of the keys that use an assortment and aren't revoked.
 fn users(session: &mut Session, name: &str) -> Result<Vec<String>, StoreError> {
-    let sql = "select prefix from vitrine.assigned_key \
+    let sql = "select prefix from vitrine.api_key \
                where assortment = $1 and revoked_at is null order by created_at, prefix";
     let rows = session.rows(WRITING, sql, &[name.param()])?;
     rows.iter().map(|row| get(row, 0)).collect()

@@ -147,7 +147,6 @@ pub(super) fn standing(session: &mut Session) -> Result<Standing, StoreError> {
     let sql = "select revision_number from vitrine.state";
     let state = session.row(READING, sql, &[])?;
     let revision: Option<i64> = state.map_or(Ok(None), |row| get(&row, 0))?;
-    let rows = keys::readable_rows(session)?.into_iter();
     let mut assortments = BTreeMap::new();
     let sql = "select name, number, id from vitrine.assortment_version \
                where replaced_at is null and rules is not null";
@@ -163,7 +162,7 @@ pub(super) fn standing(session: &mut Session) -> Result<Standing, StoreError> {
         Ok(())
     })?;
     Ok(Standing {
-        keys: rows.filter_map(|row| row.try_into().ok()).collect(),
+        keys: keys::readable_records(session)?,
         taken_down,
         assortments,
         overrides,

@@ -5,9 +5,8 @@ use tokio_postgres::Row;
 use vitrine_model::content::TextName;
 
 use super::history::own_texts;
-use super::keys::{self, KEYS};
 use super::session::{Session, get};
-use super::{assortments, audit, operators as stored_operators};
+use super::{assortments, audit, keys, operators as stored_operators};
 use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, BASE, Findings, KEY_USE_ORPHAN, MOVE_AND_RESTORE, RESTORE, Rule, STATE, TEXT_NAME,
@@ -107,22 +106,20 @@ fn counters(session: &mut Session, found: &mut Findings) -> Result<(), StoreErro
 
 fn api_keys(session: &mut Session, found: &mut Findings) -> Result<(), StoreError> {
     keys::each(session, |prefix, row| {
-        check::key(found, prefix, row, true);
+        check::key(found, prefix, row);
         Ok(())
     })?;
-    let sql = format!(
-        "select prefix from ({KEYS}) k where (quota_requests is null) <> (quota_seconds is null)"
-    );
-    session.each_row(CHECKING, &sql, &[], |row| {
+    let sql = "select prefix from vitrine.api_key \
+               where (quota_requests is null) <> (quota_seconds is null)";
+    session.each_row(CHECKING, sql, &[], |row| {
         let prefix: &str = get(row, 0)?;
         let what = "its quota is invalid".to_owned();
         found.add(&API_KEY, format!("key {prefix}"), what);
         Ok(())
     })?;
-    let sql = format!(
-        "select prefix from vitrine.api_key_use where prefix not in (select prefix from ({KEYS}) k)"
-    );
-    session.each_row(CHECKING, &sql, &[], |row| {
+    let sql = "select prefix from vitrine.api_key_use \
+               where prefix not in (select prefix from vitrine.api_key)";
+    session.each_row(CHECKING, sql, &[], |row| {
         let prefix: &str = get(row, 0)?;
         let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
@@ -134,17 +131,11 @@ fn assortments(session: &mut Session, found: &mut Findings) -> Result<(), StoreE
     assortments::each(session, |place, stored| {
         check::assortment(found, place, stored);
     })?;
-    let sql = "select prefix, assortment from vitrine.assigned_key where revoked_at is null \
+    let sql = "select prefix, assortment from vitrine.api_key where revoked_at is null and assortment is not null \
                and assortment not in (select name from vitrine.assortment_version \
                   where replaced_at is null and rules is not null)";
     session.each_row(CHECKING, sql, &[], |row| {
         check::key_assortment(found, get(row, 0)?, get(row, 1)?);
-        Ok(())
-    })?;
-    let sql = "select prefix from vitrine.assigned_key \
-               where prefix in (select prefix from vitrine.api_key)";
-    session.each_row(CHECKING, sql, &[], |row| {
-        check::key_twice(found, get(row, 0)?);
         Ok(())
     })
 }

@@ -21,23 +21,9 @@ use crate::{KeyDecision, StoreError};
 pub(super) const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
 
-macro_rules! columns {
-    () => {
-        "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, \
-         created_at, expires_at, revoked_at, rotated_at, digest"
-    };
-}
-
-/// Query for the rows of all keys: those with an assortment lie in a table of their own. A key that lies in both has its
-/// assortment.
-pub(super) const KEYS: &str = concat!(
-    "select ",
-    columns!(),
-    ", null as assortment from vitrine.api_key \
-     where prefix not in (select prefix from vitrine.assigned_key) union all select ",
-    columns!(),
-    ", assortment from vitrine.assigned_key"
-);
+/// Columns of a key, in the order of [`key_row`]; the last use is in a table of its own.
+const COLUMNS: &str = "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, assortment, \
+                       created_at, expires_at, revoked_at, rotated_at, digest";
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
 pub(super) fn read(session: &mut Session) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
@@ -59,10 +45,8 @@ pub(super) fn each(
     mut visit: impl FnMut(&str, Result<KeyRow, StoreError>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let sql = format!(
-        "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
-         quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at, digest, \
-         assortment from ({KEYS}) k left join vitrine.api_key_use u on u.prefix = k.prefix \
-         order by created_at, k.prefix"
+        "select {COLUMNS}, last_used_at from vitrine.api_key left join vitrine.api_key_use using (prefix) \
+         order by created_at, prefix"
     );
     // The timeout is for a few rows at a time, however many there are.
     session.each_row(READING, &sql, &[], |row| visit(get(row, 0)?, key_row(row)))
@@ -84,7 +68,7 @@ pub(super) fn change(
         }
         for record in &changed {
             ensure_live(record, |name| assortments::is_live(session, name))?;
-            write(session, record)?;
+            write(session, &record.into())?;
             FailPoint::KeysWritten.pass()?;
         }
         audit::write(session, context, written_keys(&all, &changed))?;
@@ -124,17 +108,19 @@ pub(super) fn record_use(
     })
 }
 
-/// Writes a key into the table for keys with an assortment or the one for keys without, and deletes it from both before.
-fn write(session: &mut Session, record: &KeyRecord) -> Result<(), StoreError> {
-    let row = KeyRow::from(record);
-    for table in ["api_key", "assigned_key"] {
-        let sql = format!("delete from vitrine.{table} where prefix = $1");
-        session.execute(WRITING, &sql, &[row.prefix.param()])?;
-    }
-    FailPoint::KeysDeleted.pass()?;
+fn write(session: &mut Session, row: &KeyRow) -> Result<(), StoreError> {
+    let set: Vec<String> = (COLUMNS.split(", "))
+        .map(|column| format!("{column} = excluded.{column}"))
+        .collect();
+    let sql = format!(
+        "insert into vitrine.api_key ({COLUMNS}) \
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
+         on conflict (prefix) do update set {}",
+        set.join(", ")
+    );
     let (hash, digest) = (row.secret_hash.as_slice(), row.digest());
     let digest = digest.as_slice();
-    let mut values = vec![
+    let values = [
         row.prefix.param(),
         row.label.param(),
         hash.param(),
@@ -142,61 +128,39 @@ fn write(session: &mut Session, record: &KeyRecord) -> Result<(), StoreError> {
         row.api_version.param(),
         row.quota_requests.param(),
         row.quota_seconds.param(),
+        row.assortment.param(),
         row.created_at.param(),
         row.expires_at.param(),
         row.revoked_at.param(),
         row.rotated_at.param(),
         digest.param(),
     ];
-    let sql = match &row.assortment {
-        None => concat!(
-            "insert into vitrine.api_key (",
-            columns!(),
-            ") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
-        ),
-        Some(name) => {
-            values.push(name.param());
-            concat!(
-                "insert into vitrine.assigned_key (",
-                columns!(),
-                ", assortment) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
-            )
-        }
-    };
-    session.execute(WRITING, sql, &values).map(drop)
-}
-
-/// Writes the digest of a key's row. By itself: the trigger drops the digest of each other change.
-fn write_digest(session: &mut Session, row: &KeyRow) -> Result<(), StoreError> {
-    let table = match row.assortment {
-        Some(_) => "assigned_key",
-        None => "api_key",
-    };
-    let sql = format!("update vitrine.{table} set digest = $2 where prefix = $1");
-    let digest = row.digest();
-    let digest = digest.as_slice();
-    let values = [row.prefix.param(), digest.param()];
     session.execute(WRITING, &sql, &values).map(drop)
 }
 
-/// Writes the digest of each key's row as it is now. Rows with unreadable values get none: a check reports them.
-pub(super) fn write_digests(session: &mut Session) -> Result<(), StoreError> {
-    let rows = readable_rows(session)?;
-    rows.iter().try_for_each(|row| write_digest(session, row))
+/// Writes the digest of each key's row, after a restore changed columns of some. All rows must be readable.
+pub(super) fn renew_digests(session: &mut Session) -> Result<(), StoreError> {
+    let mut changed = Vec::new();
+    each(session, |_, row| {
+        let row = row?;
+        changed.extend((row.stored_digest != row.digest()).then_some(row));
+        Ok(())
+    })?;
+    changed.iter().try_for_each(|row| write(session, row))
 }
 
-/// Returns all rows but those with unreadable values.
-pub(super) fn readable_rows(session: &mut Session) -> Result<Vec<KeyRow>, StoreError> {
-    let mut rows = Vec::new();
+/// Returns all keys but those with unreadable values.
+pub(super) fn readable_records(session: &mut Session) -> Result<Vec<KeyRecord>, StoreError> {
+    let mut records = Vec::new();
     each(session, |_, row| {
         match row {
-            Ok(row) => rows.push(row),
+            Ok(row) => records.extend(KeyRecord::try_from(row)),
             Err(StoreError::Damaged(_)) => {}
             Err(error) => return Err(error),
         }
         Ok(())
     })?;
-    Ok(rows)
+    Ok(records)
 }
 
 fn key_row(row: &Row) -> Result<KeyRow, StoreError> {
@@ -208,12 +172,12 @@ fn key_row(row: &Row) -> Result<KeyRow, StoreError> {
         api_version: get(row, 4)?,
         quota_requests: get(row, 5)?,
         quota_seconds: get(row, 6)?,
-        created_at: get(row, 7)?,
-        expires_at: get(row, 8)?,
-        revoked_at: get(row, 9)?,
-        rotated_at: get(row, 10)?,
-        last_used_at: get(row, 11)?,
-        stored_digest: get::<Option<&[u8]>>(row, 12)?.map(<[u8]>::to_vec),
-        assortment: get(row, 13)?,
+        assortment: get(row, 7)?,
+        created_at: get(row, 8)?,
+        expires_at: get(row, 9)?,
+        revoked_at: get(row, 10)?,
+        rotated_at: get(row, 11)?,
+        stored_digest: get::<&[u8]>(row, 12)?.to_vec(),
+        last_used_at: get(row, 13)?,
     })
 }

@@ -25,4 +25,5 @@ pub(super) const BEGIN_READ: &str =
     "begin isolation level repeatable read read only; set local statement_timeout = 0";
 
 /// Begins a transaction that writes, whatever the role or the database has set. Timeouts are on this side.
-pub(super) const BEGIN: &str = "begin isolation level read committed read write; set local statement_timeout = 0; set local vitrine.knows_overrides = 'yes'";
+pub(super) const BEGIN: &str =
+    "begin isolation level read committed read write; set local statement_timeout = 0";

@@ -129,14 +129,10 @@ fn version(row: &Row<'_>) -> Result<AssortmentVersion, StoreError> {
     })
 }
 
-/// Returns the keys and the live assortments of a store of the schema `schema`.
-pub(super) fn view(connection: &mut Connection, schema: u32) -> Result<View, StoreError> {
+/// Returns the keys and the live assortments.
+pub(super) fn view(connection: &mut Connection) -> Result<View, StoreError> {
     let transaction = connection.transaction().map_err(during(READING))?;
-    let live = match keys::has_assortments(schema) {
-        true => live(&transaction)?,
-        false => Vec::new(),
-    };
-    Ok(View::new(keys::records_of(&transaction, schema)?, live))
+    Ok(View::new(keys::records(&transaction)?, live(&transaction)?))
 }
 
 /// Returns whether there is a live assortment of this name.
@@ -200,7 +196,7 @@ fn current(transaction: &Transaction<'_>, name: &str) -> Result<Option<Current>,
 
 /// Returns the prefixes of the keys that use an assortment and aren't revoked.
 fn users(transaction: &Transaction<'_>, name: &str) -> Result<Vec<String>, StoreError> {
-    let sql = "select prefix from assigned_key where assortment = ? and revoked_at is null \
+    let sql = "select prefix from api_key where assortment = ? and revoked_at is null \
                order by created_at, prefix";
     let mut statement = transaction.prepare(sql).map_err(during(READING))?;
     let prefixes = statement.query_map([name], |row| row.get(0));

@@ -123,16 +123,11 @@ fn insert(
     transaction.prepare_cached(&sql)?.execute(values).map(drop)
 }
 
-/// Calls `visit` with each entry in order; with none if the schema has no log yet.
+/// Calls `visit` with each entry in order.
 pub(super) fn each(
     transaction: &Transaction<'_>,
     mut visit: impl FnMut(&AuditRow),
 ) -> Result<(), StoreError> {
-    let sql = "select exists (select 1 from sqlite_schema where name = 'audit_entry')";
-    let has_log = transaction.query_row(sql, [], |row| row.get(0));
-    if !has_log.map_err(during(READING))? {
-        return Ok(());
-    }
     let sql = format!("select {COLUMNS} from audit_entry order by number");
     let mut statement = transaction.prepare(&sql).map_err(during(READING))?;
     let rows = statement
@@ -146,7 +141,7 @@ pub(super) fn each(
 
 /// Returns the state that a restore compares. Keys and texts with unreadable values are left out.
 pub(super) fn standing(transaction: &Transaction<'_>) -> Result<Standing, StoreError> {
-    let sql = "select digest from main.text where taken_down_at is not null";
+    let sql = "select digest from main.markdown_text where taken_down_at is not null";
     let mut statement = transaction.prepare(sql).map_err(during(READING))?;
     let digests = statement
         .query_map([], |row| row.get::<_, Vec<u8>>(0))
@@ -160,13 +155,12 @@ pub(super) fn standing(transaction: &Transaction<'_>) -> Result<Standing, StoreE
         .query_row(sql, [], |row| row.get(0))
         .optional()
         .map_err(during(READING))?;
-    let rows = keys::readable_rows(transaction)?.into_iter();
     let assortments = "select name, number, id from main.assortment_version \
                        where replaced_at is null and rules is not null";
     let overrides =
         "select number, definition, status from main.catalog_override where status <> 'ended'";
     Ok(Standing {
-        keys: rows.filter_map(|row| row.try_into().ok()).collect(),
+        keys: keys::readable_records(transaction)?,
         taken_down,
         assortments: by_name(transaction, assortments)?,
         overrides: by_name(transaction, overrides)?,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, ToSql, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use vitrine_model::key::KeyRecord;
 
 use super::catalog::is_value_error;
@@ -18,48 +18,9 @@ use crate::{KeyDecision, StoreError};
 const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
 
-/// Schema that added digests to keys.
-const DIGESTS: u32 = 2;
-
-/// Schema that added assortments.
-const ASSORTMENTS: u32 = 5;
-
-macro_rules! columns {
-    () => {
-        "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, \
-         created_at, expires_at, revoked_at, rotated_at, digest"
-    };
-}
-
-/// Query for the rows of all keys: those with an assortment lie in a table of their own. A key that lies in both has its
-/// assortment.
-const KEYS: &str = concat!(
-    "select ",
-    columns!(),
-    ", null as assortment from main.api_key where prefix not in (select prefix from main.assigned_key) \
-     union all select ",
-    columns!(),
-    ", assortment from main.assigned_key"
-);
-
-/// Returns whether stores of this schema have digests of keys.
-pub(super) fn has_digests(schema: u32) -> bool {
-    schema >= DIGESTS
-}
-
-/// Returns whether stores of this schema have assortments.
-pub(super) fn has_assortments(schema: u32) -> bool {
-    schema >= ASSORTMENTS
-}
-
-/// Returns the query for the rows of all keys in stores of this schema.
-pub(super) fn keys_sql(schema: u32) -> &'static str {
-    match (has_digests(schema), has_assortments(schema)) {
-        (_, true) => KEYS,
-        (true, false) => "select *, null as assortment from main.api_key",
-        (false, false) => "select *, null as digest, null as assortment from main.api_key",
-    }
-}
+/// Columns of a key, in the order of [`key_row`]; the last use is in a table of its own.
+const COLUMNS: &str = "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, assortment, \
+                       created_at, expires_at, revoked_at, rotated_at, digest";
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
 pub(super) fn read(
@@ -85,7 +46,7 @@ pub(super) fn change(
     }
     for record in &changed {
         ensure_live(record, |name| assortments::is_live(&transaction, name))?;
-        write(&transaction, record).map_err(during(WRITING))?;
+        write(&transaction, &record.into()).map_err(during(WRITING))?;
         FailPoint::KeysWritten.pass()?;
     }
     audit::write(&transaction, context, written_keys(&all, &changed))?;
@@ -144,18 +105,11 @@ fn write_uses(connection: &mut Connection, uses: &[(String, Timestamp)]) -> Resu
     committed(transaction.commit(), FailPoint::KeyUseCommitted, WRITING)
 }
 
-/// Writes a key into the table for keys with an assortment or the one for keys without, and deletes it from the other.
-fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<()> {
-    let row = KeyRow::from(record);
-    let (table, other, assortment) = match row.assortment {
-        Some(_) => ("assigned_key", "api_key", ", assortment"),
-        None => ("api_key", "assigned_key", ""),
-    };
-    let sql = format!("delete from {other} where prefix = ?");
-    transaction.execute(&sql, [&row.prefix])?;
-    FailPoint::KeysDeleted.pass()?;
-    let digest = row.digest();
-    let mut values = params![
+fn write(transaction: &Transaction<'_>, row: &KeyRow) -> rusqlite::Result<()> {
+    let sql = format!(
+        "insert or replace into main.api_key ({COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    );
+    let values = params![
         row.prefix,
         row.label,
         row.secret_hash,
@@ -163,83 +117,61 @@ fn write(transaction: &Transaction<'_>, record: &KeyRecord) -> rusqlite::Result<
         row.api_version,
         row.quota_requests,
         row.quota_seconds,
+        row.assortment,
         row.created_at,
         row.expires_at,
         row.revoked_at,
         row.rotated_at,
-        digest,
-    ]
-    .to_vec();
-    values.extend(row.assortment.iter().map(|name| name as &dyn ToSql));
-    let sql = format!(
-        "insert or replace into {table} ({}{assortment}) values ({})",
-        columns!(),
-        vec!["?"; values.len()].join(", ")
-    );
-    transaction.execute(&sql, values.as_slice()).map(drop)
+        row.digest(),
+    ];
+    transaction.prepare_cached(&sql)?.execute(values).map(drop)
 }
 
-/// Writes the digest of each key's row as it is now. Rows with unreadable values get none: a check reports them.
-pub(super) fn write_digests(transaction: &Transaction<'_>) -> Result<(), StoreError> {
-    for row in readable_rows(transaction)? {
-        let table = match row.assortment {
-            Some(_) => "assigned_key",
-            None => "api_key",
-        };
-        let sql = format!("update main.{table} set digest = ?2 where prefix = ?1");
-        let digest = (&row.prefix, row.digest());
-        transaction.execute(&sql, digest).map_err(during(WRITING))?;
-    }
-    Ok(())
+/// Writes the digest of each key's row, after a restore changed columns of some. All rows must be readable.
+pub(super) fn renew_digests(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let mut changed = Vec::new();
+    each(transaction, |_, row| {
+        let row = row?;
+        changed.extend((row.stored_digest != row.digest()).then_some(row));
+        Ok(())
+    })?;
+    (changed.iter()).try_for_each(|row| write(transaction, row).map_err(during(WRITING)))
 }
 
-/// Returns all rows but those with unreadable values.
-pub(super) fn readable_rows(transaction: &Transaction<'_>) -> Result<Vec<KeyRow>, StoreError> {
-    let mut rows = Vec::new();
-    each(transaction, KEYS, |_, row| {
+/// Returns all keys but those with unreadable values.
+pub(super) fn readable_records(
+    transaction: &Transaction<'_>,
+) -> Result<Vec<KeyRecord>, StoreError> {
+    let mut records = Vec::new();
+    each(transaction, |_, row| {
         match row {
-            Ok(row) => rows.push(row),
+            Ok(row) => records.extend(KeyRecord::try_from(row)),
             Err(error) if is_value_error(&error) => {}
             Err(error) => return Err(error),
         }
         Ok(())
     })?;
-    Ok(rows)
+    Ok(records)
 }
 
+/// Returns all keys, oldest first.
 pub(super) fn records(transaction: &Transaction<'_>) -> Result<Vec<KeyRecord>, StoreError> {
-    read_records(transaction, KEYS)
-}
-
-/// Returns the keys of a store of this schema.
-pub(super) fn records_of(
-    transaction: &Transaction<'_>,
-    schema: u32,
-) -> Result<Vec<KeyRecord>, StoreError> {
-    read_records(transaction, keys_sql(schema))
-}
-
-fn read_records(transaction: &Transaction<'_>, keys: &str) -> Result<Vec<KeyRecord>, StoreError> {
     let mut records = Vec::new();
-    each(transaction, keys, |_, row| {
+    each(transaction, |_, row| {
         records.push(row?.try_into()?);
         Ok(())
     })?;
     Ok(records)
 }
 
-/// Calls `visit` with the prefix of each key, and with its row or the error of reading it. `keys` is the query for the
-/// rows: see [`keys_sql`].
+/// Calls `visit` with the prefix of each key, and with its row or the error of reading it.
 pub(super) fn each(
     transaction: &Transaction<'_>,
-    keys: &str,
     mut visit: impl FnMut(&str, Result<KeyRow, StoreError>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let sql = format!(
-        "select k.prefix, label, secret_hash, is_test, api_version, quota_requests, \
-         quota_seconds, created_at, expires_at, revoked_at, rotated_at, last_used_at, digest, \
-         assortment from ({keys}) k left join main.api_key_use u on u.prefix = k.prefix \
-         order by created_at, k.prefix"
+        "select {COLUMNS}, last_used_at from main.api_key left join main.api_key_use using (prefix) \
+         order by created_at, prefix"
     );
     let mut statement = transaction.prepare_cached(&sql).map_err(during(READING))?;
     let mut rows = statement.query([]).map_err(during(READING))?;
@@ -260,12 +192,12 @@ fn key_row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
         api_version: row.get(4)?,
         quota_requests: row.get(5)?,
         quota_seconds: row.get(6)?,
-        created_at: row.get(7)?,
-        expires_at: row.get(8)?,
-        revoked_at: row.get(9)?,
-        rotated_at: row.get(10)?,
-        last_used_at: row.get(11)?,
+        assortment: row.get(7)?,
+        created_at: row.get(8)?,
+        expires_at: row.get(9)?,
+        revoked_at: row.get(10)?,
+        rotated_at: row.get(11)?,
         stored_digest: row.get(12)?,
-        assortment: row.get(13)?,
+        last_used_at: row.get(13)?,
     })
 }

@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`: writes are rare, and what was
 //! acknowledged is durable.
 //!
-//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held; `pack`: packing what earlier releases stored
+//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held
 //! - `catalog`: reading the live catalog; `catalog_changes`: what changed in it
 //! - `publish`: writing a revision, with `live_versions`; `record_digests`: records that products were loaded from
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
@@ -10,7 +10,7 @@
 //! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
 //! - `texts`: texts and their sources
 //! - `check`: checks of all data; `failure`: SQLite's errors
-//! - `backup`: backup and restore; `partial`: incomplete files
+//! - `backup`: backup and restore; `partial`: incomplete files; `unpacked`: columns of the other store
 //! - `holder`: the process that holds the write lock
 //! - `wal`: the write-ahead log, and its size
 //! - `webhooks`: webhook endpoints, in a file of their own
@@ -31,13 +31,13 @@ mod live_versions;
 mod open;
 mod operators;
 mod overrides;
-mod pack;
 mod partial;
 mod prune;
 mod publish;
 mod quick;
 mod record_digests;
 mod texts;
+mod unpacked;
 mod wal;
 mod webhooks;
 
@@ -67,7 +67,6 @@ use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStat
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 use failure::{committed, during};
 use holder::with_lock_holder;
-pub(crate) use open::bytes_to_migrate;
 use quick::{FileId, Quick, file_id};
 pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
 
@@ -330,7 +329,7 @@ impl Store for SqliteStore {
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
-        let mut problems = check::check(&mut open::backup(&self.path)?.0)?;
+        let mut problems = check::check(&mut open::backup(&self.path)?)?;
         let webhooks = webhooks::path(&self.path);
         if webhooks.exists() {
             problems.extend(check::check_webhooks(&mut open::read_only(&webhooks)?)?);

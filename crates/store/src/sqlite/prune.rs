@@ -33,10 +33,10 @@ const SELECT_PRUNABLE: [&str; 6] = [
     "create temp table old_base (number integer primary key)",
     "insert into temp.old_base select id from base_version where until_revision <= ?1",
     "create temp table old_text (number integer primary key, digest blob not null)",
-    "insert into temp.old_text (digest) select digest from text where taken_down_at is null \
-        and not exists (select 1 from product_text t where t.digest = text.digest \
+    "insert into temp.old_text (digest) select digest from markdown_text where taken_down_at is null \
+        and not exists (select 1 from product_text t where t.digest = markdown_text.digest \
            and t.product_version_id not in (select number from temp.old_version)) \
-        and not exists (select 1 from base_text t where t.digest = text.digest \
+        and not exists (select 1 from base_text t where t.digest = markdown_text.digest \
            and t.base_version_id not in (select number from temp.old_base))",
 ];
 
@@ -70,15 +70,15 @@ const DELETE_BASES: [&str; 2] = [
 /// meanwhile.
 const DELETE_TEXTS: [&str; 2] = [
     "delete from fetched_text where digest in ( \
-        select text.digest from text join temp.old_text old on old.digest = text.digest \
+        select markdown_text.digest from markdown_text join temp.old_text old on old.digest = markdown_text.digest \
         where old.number > ?1 and old.number <= ?2 and taken_down_at is null \
-        and not exists (select 1 from product_text where product_text.digest = text.digest) \
-        and not exists (select 1 from base_text where base_text.digest = text.digest))",
-    "delete from text \
+        and not exists (select 1 from product_text where product_text.digest = markdown_text.digest) \
+        and not exists (select 1 from base_text where base_text.digest = markdown_text.digest))",
+    "delete from markdown_text \
         where digest in (select digest from temp.old_text where number > ?1 and number <= ?2) \
         and taken_down_at is null \
-        and not exists (select 1 from product_text where product_text.digest = text.digest) \
-        and not exists (select 1 from base_text where base_text.digest = text.digest)",
+        and not exists (select 1 from product_text where product_text.digest = markdown_text.digest) \
+        and not exists (select 1 from base_text where base_text.digest = markdown_text.digest)",
 ];
 
 /// See [`Store::plan_prune`](crate::Store::plan_prune).

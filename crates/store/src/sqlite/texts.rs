@@ -19,7 +19,7 @@ pub(super) fn read(
     connection: &Connection,
     digest: &TextDigest,
 ) -> Result<Option<PackedMarkdown>, StoreError> {
-    let sql = "select markdown from text where digest = ?";
+    let sql = "select markdown from markdown_text where digest = ?";
     let found: Option<Vec<u8>> = connection
         .query_row(sql, [digest.as_bytes()], |row| row.get(0))
         .optional()
@@ -38,7 +38,7 @@ pub(super) fn set_status(
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(SERVING))?;
     let now = Timestamp::now().as_millisecond();
-    let sql = "select taken_down_at is not null from text where digest = ?";
+    let sql = "select taken_down_at is not null from markdown_text where digest = ?";
     let was_down = transaction
         .query_row(sql, [digest.as_bytes()], |row| row.get(0))
         .optional();
@@ -47,7 +47,7 @@ pub(super) fn set_status(
     };
     transaction
         .execute(
-            "update text set taken_down_at = ?2 where digest = ?1",
+            "update markdown_text set taken_down_at = ?2 where digest = ?1",
             (digest.as_bytes(), taken_down_at(status, now)),
         )
         .map_err(during(SERVING))?;
@@ -78,7 +78,7 @@ pub(super) fn fetched(
     url: &str,
 ) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
     let sql = "select f.digest, f.etag, f.last_modified, f.fetched_at, t.taken_down_at is not null \
-               from fetched_text f join text t on t.digest = f.digest where f.url = ?";
+               from fetched_text f join markdown_text t on t.digest = f.digest where f.url = ?";
     let read = |row: &rusqlite::Row<'_>| {
         let digest: Vec<u8> = row.get(0)?;
         let (etag, last_modified) = (row.get(1)?, row.get(2)?);

@@ -9,7 +9,7 @@ use std::error::Error;
 use rusqlite::{Connection, Row, Transaction};
 
 use super::catalog::is_value_error;
-use super::{assortments, audit, during, keys, operators as stored_operators, overrides};
+use super::{assortments, audit, during, keys, operators as stored_operators};
 use crate::audit::Chain;
 use crate::check::found::{
     API_KEY, BASE, Findings, INTEGRITY, KEY_USE_ORPHAN, REFERENCE, STATE, UNREADABLE, VERSION_SPAN,
@@ -19,15 +19,6 @@ use crate::problem::Problem;
 use crate::{StoreError, check};
 
 const CHECKING: &str = "checking the store";
-
-/// Schema since which there are webhook endpoints.
-const WEBHOOKS: u32 = 6;
-
-/// Schema since which documents are packed, and bases have the columns of versions.
-const PACKED: u32 = super::pack::SCHEMA;
-
-/// Schema since which there are operators.
-const OPERATORS: u32 = 9;
 
 /// Checks one part of the store.
 type Part = fn(&Transaction<'_>, &mut Findings) -> Result<(), StoreError>;
@@ -39,7 +30,7 @@ const PARTS: [Part; 16] = [
     counters,
     api_keys,
     assortments,
-    webhooks,
+    endpoints,
     bases,
     operators,
     audit_log,
@@ -139,9 +130,14 @@ fn state(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), Stor
 }
 
 fn counters(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select texts_counter, keys_counter from state";
+    let sql = "select texts_counter, keys_counter, assortments_counter from state";
     each_row(transaction, sql, |row| {
-        check::counters(found, &[("texts", row.get(0)?), ("keys", row.get(1)?)]);
+        let counters = [
+            ("texts", row.get(0)?),
+            ("keys", row.get(1)?),
+            ("assortments", row.get(2)?),
+        ];
+        check::counters(found, &counters);
         Ok(())
     })?;
     let sql = "select number, created, changed, retired, unchanged from revision";
@@ -152,36 +148,25 @@ fn counters(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), S
     })
 }
 
-/// Returns the schema of the file, which may be a backup by an earlier release.
-fn schema(transaction: &Transaction<'_>) -> Result<u32, StoreError> {
-    let schema = transaction.query_row("pragma user_version", [], |row| row.get(0));
-    schema.map_err(during(CHECKING))
-}
-
 fn api_keys(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let schema = schema(transaction)?;
-    let keys = keys::keys_sql(schema);
-    keys::each(transaction, keys, |prefix, row| match row {
+    keys::each(transaction, |prefix, row| match row {
         // An error that isn't about the row's values is about the file.
         Err(error) if !is_value_error(&error) => Err(error),
         row => {
-            check::key(found, prefix, row, keys::has_digests(schema));
+            check::key(found, prefix, row);
             Ok(())
         }
     })?;
-    let sql = format!(
-        "select prefix from ({keys}) where is_test not in (0, 1) \
-         or (quota_requests is null) <> (quota_seconds is null)"
-    );
-    each_row(transaction, &sql, |row| {
+    let sql = "select prefix from api_key where is_test not in (0, 1) \
+               or (quota_requests is null) <> (quota_seconds is null)";
+    each_row(transaction, sql, |row| {
         let prefix: String = row.get(0)?;
         let what = "its kind or its quota is invalid".to_owned();
         found.add(&API_KEY, format!("key {prefix}"), what);
         Ok(())
     })?;
-    let sql =
-        format!("select prefix from api_key_use where prefix not in (select prefix from ({keys}))");
-    each_row(transaction, &sql, |row| {
+    let sql = "select prefix from api_key_use where prefix not in (select prefix from api_key)";
+    each_row(transaction, sql, |row| {
         let prefix: String = row.get(0)?;
         let what = "has a last use, but doesn't exist".to_owned();
         found.add(&KEY_USE_ORPHAN, format!("key {prefix}"), what);
@@ -190,33 +175,17 @@ fn api_keys(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), S
 }
 
 fn assortments(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    if !keys::has_assortments(schema(transaction)?) {
-        return Ok(());
-    }
     assortments::each(transaction, |place, stored| {
         check::assortment(found, place, stored);
     })?;
-    let sql = "select prefix, assortment from assigned_key where revoked_at is null \
+    let sql = "select prefix, assortment from api_key where revoked_at is null and assortment is not null \
                and assortment not in (select name from assortment_version \
                   where replaced_at is null and rules is not null)";
     each_row(transaction, sql, |row| {
         let (prefix, name): (String, String) = (row.get(0)?, row.get(1)?);
         check::key_assortment(found, &prefix, &name);
         Ok(())
-    })?;
-    let sql = "select prefix from assigned_key where prefix in (select prefix from api_key)";
-    each_row(transaction, sql, |row| {
-        check::key_twice(found, &row.get::<_, String>(0)?);
-        Ok(())
-    })?;
-    each_row(
-        transaction,
-        "select assortments_counter from state",
-        |row| {
-            check::counters(found, &[("assortments", row.get(0)?)]);
-            Ok(())
-        },
-    )
+    })
 }
 
 fn version_spans(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
@@ -226,21 +195,12 @@ fn version_spans(transaction: &Transaction<'_>, found: &mut Findings) -> Result<
 
 /// Checks the operators of the console.
 fn operators(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    if schema(transaction)? < OPERATORS {
-        return Ok(());
-    }
     stored_operators::each(transaction, |row| check::operator(found, row))
 }
 
 /// Checks the bases of products that overrides alter; what these say is opaque here.
 fn bases(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    if schema(transaction)? < overrides::SCHEMA {
-        return Ok(());
-    }
-    match schema(transaction)? >= PACKED {
-        true => products::bases(transaction, found)?,
-        false => bases_as_json(transaction, found)?,
-    }
+    products::bases(transaction, found)?;
     products::spans(
         transaction,
         found,
@@ -248,28 +208,7 @@ fn bases(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), Stor
     )
 }
 
-/// Checks the bases of a backup by an earlier release.
-fn bases_as_json(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select code, from_revision, product, digest, \
-                  (select count(*) from base_text where base_version_id = base_version.id) \
-               from base_version";
-    each_row(transaction, sql, |row| {
-        let (code, product): (String, String) = (row.get(0)?, row.get(2)?);
-        let place = check::base_place(&code, row.get(1)?);
-        let digest: Vec<u8> = row.get(3)?;
-        check::base(found, place, (&code, &product), &digest, row.get(4)?);
-        Ok(())
-    })
-}
-
 /// Checks the endpoints of a backup; a store in use has them in a file of their own.
-fn webhooks(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    match schema(transaction)? >= WEBHOOKS {
-        true => endpoints(transaction, found),
-        false => Ok(()),
-    }
-}
-
 fn endpoints(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
     each_row(
         transaction,

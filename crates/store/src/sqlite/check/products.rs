@@ -3,7 +3,7 @@
 use rusqlite::{Row, Transaction};
 use vitrine_model::content::TextName;
 
-use super::{PACKED, each_row, overrides, schema};
+use super::each_row;
 use crate::StoreError;
 use crate::check::found::{
     self, Findings, Rule, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, VERSION_DIGEST,
@@ -54,25 +54,17 @@ pub(super) fn versions(
     found: &mut Findings,
 ) -> Result<(), StoreError> {
     let mut texts = prepare_texts(transaction)?;
-    let is_packed = schema(transaction)? >= PACKED;
-    let (document, from) = match is_packed {
-        true => ("d.document", VERSIONS),
-        false => ("v.document", "product_version v"),
-    };
     let sql = format!(
-        "select v.id, code, from_revision, {document}, content_start, content_end, \
-         discount_multiplier, countries, categories, digest, is_orderable from {from}"
+        "select v.id, code, from_revision, d.document, content_start, content_end, \
+         discount_multiplier, countries, categories, digest, is_orderable from {VERSIONS}"
     );
     let mut unpacked = Vec::new();
     each_row(transaction, &sql, |row| {
         let place = version(&lossy(row, 1)?, row.get(2)?);
         let text = |column: usize| row.get_ref(column).map(|value| value.as_str().ok());
-        let document = match is_packed {
-            true => history::packed(row, 3)
-                .and_then(|packed| unpack_into(packed, &mut unpacked))
-                .ok(),
-            false => text(3)?,
-        };
+        let document = history::packed(row, 3)
+            .and_then(|packed| unpack_into(packed, &mut unpacked))
+            .ok();
         let facts = [text(1)?, text(7)?, text(8)?];
         let range = match document {
             Some(_) => (row.get(4)?, row.get(5)?),
@@ -131,7 +123,7 @@ pub(super) fn text_names(
                       v.from_revision, x.digest is not null \
                from product_text t \
                left join product_version v on v.id = t.product_version_id \
-               left join text x on x.digest = t.digest";
+               left join markdown_text x on x.digest = t.digest";
     each_row(transaction, sql, |row| {
         let (name, digest) = (lossy(row, 0)?, lossy(row, 1)?);
         let from: Option<i64> = row.get(4)?;
@@ -161,7 +153,7 @@ pub(super) fn text_names(
 
 /// Checks that each text unpacks, and that its digest is the one that it is stored under.
 pub(super) fn texts(transaction: &Transaction<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select digest, lower(hex(digest)), markdown from text";
+    let sql = "select digest, lower(hex(digest)), markdown from markdown_text";
     each_row(transaction, sql, |row| {
         let digest = row.get_ref(0)?.as_bytes().unwrap_or_default();
         let markdown = row.get_ref(2)?.as_bytes().unwrap_or_default();
@@ -176,7 +168,7 @@ pub(super) fn fetched_texts(
     found: &mut Findings,
 ) -> Result<(), StoreError> {
     let sql = "select url, lower(hex(digest)) from fetched_text \
-               where digest not in (select digest from text)";
+               where digest not in (select digest from markdown_text)";
     each_row(transaction, sql, |row| {
         let place = format!("the text fetched from {}", lossy(row, 0)?);
         let what = format!("is text {}, which doesn't exist", lossy(row, 1)?);
@@ -191,15 +183,10 @@ pub(super) fn orphans(
     transaction: &Transaction<'_>,
     found: &mut Findings,
 ) -> Result<(), StoreError> {
-    let bases = match schema(transaction)? >= overrides::SCHEMA {
-        true => " and digest not in (select digest from base_text)",
-        false => "",
-    };
-    let sql = format!(
-        "select lower(hex(digest)), length(markdown) from text where taken_down_at is null \
-         and digest not in (select digest from product_text){bases}"
-    );
-    each_row(transaction, &sql, |row| {
+    let sql = "select lower(hex(digest)), length(markdown) from markdown_text where taken_down_at is null \
+               and digest not in (select digest from product_text) \
+               and digest not in (select digest from base_text)";
+    each_row(transaction, sql, |row| {
         let bytes: i64 = row.get(1)?;
         let what = format!("is named by no product and takes {bytes} bytes");
         found.add(&TEXT_ORPHAN, format!("text {}", lossy(row, 0)?), what);
