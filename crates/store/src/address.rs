@@ -73,17 +73,7 @@ impl StoreAddress {
         })
     }
 
-    /// Returns the size of an SQLite file, in bytes, of which opening the store would rewrite most: that of an earlier schema,
-    /// whose documents aren't packed. `None` for all others.
-    #[must_use]
-    pub fn bytes_to_migrate(&self) -> Option<u64> {
-        match self.kind().ok()? {
-            Kind::Sqlite(path) => sqlite::bytes_to_migrate(&path),
-            Kind::Postgres(_) => None,
-        }
-    }
-
-    /// Opens the store for [`Store::check`]: an SQLite file is neither migrated nor changed.
+    /// Opens the store for [`Store::check`]: an SQLite file isn't changed.
     ///
     /// # Errors
     ///

@@ -1,15 +1,14 @@
-//! Bases beside overridden products, as JSON: whole in PostgreSQL and in the first SQLite schemas that had them, and their texts in
-//! later ones.
+//! Bases beside overridden products, as JSON: whole in PostgreSQL, and their texts in SQLite.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use vitrine_model::geo::Country;
 
+use crate::StoreError;
+use crate::digest::RowHash;
 use crate::record::{OwnText, StoredProduct};
 use crate::values::code;
-use crate::{StoreError, digest};
 
 /// A base as it is stored.
 #[derive(Serialize, Deserialize)]
@@ -103,9 +102,9 @@ pub(crate) fn base_of(stored_code: &str, json: &str) -> Result<StoredProduct, St
 }
 
 /// Returns the digest with which a base is stored: of its code and its JSON.
-pub(crate) fn base_digest(stored_code: &str, json: &str) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    let parts = [stored_code, json].map(|part| Some(part.as_bytes()));
-    digest::add_parts(&mut hash, parts);
-    hash.finalize().into()
+pub(crate) fn base_digest(stored_code: &str, json: &str) -> [u8; 16] {
+    let mut hash = RowHash::default();
+    hash.bytes(Some(stored_code.as_bytes()));
+    hash.bytes(Some(json.as_bytes()));
+    hash.finish()
 }

@@ -37,14 +37,25 @@ pub(crate) fn records(tx: &mut Tx<'_>) -> Result<Vec<KeyRecord>, StoreError> {
     Ok(records)
 }
 
-/// Returns all rows but those with unreadable values.
-pub(crate) fn readable_rows(tx: &mut Tx<'_>) -> Result<Vec<KeyRow>, StoreError> {
-    let mut rows = Vec::new();
+/// Returns all keys but those with unreadable values.
+pub(crate) fn readable_records(tx: &mut Tx<'_>) -> Result<Vec<KeyRecord>, StoreError> {
+    let mut records = Vec::new();
     each(tx, |_, row| {
-        rows.extend(row.ok());
+        records.extend(row.and_then(KeyRecord::try_from).ok());
         Ok(())
     })?;
-    Ok(rows)
+    Ok(records)
+}
+
+/// Writes the digest of each key's row, after a restore changed columns of some. All rows must be readable.
+pub(crate) fn renew_digests(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let mut changed = Vec::new();
+    each(tx, |_, row| {
+        let row = row?;
+        changed.extend((row.stored_digest != row.digest()).then_some(row));
+        Ok(())
+    })?;
+    changed.iter().try_for_each(|row| write(tx, row))
 }
 
 /// Calls `visit` with the prefix of each key, and with its row or the error of reading it.
@@ -73,7 +84,7 @@ pub(crate) fn change(
         }
         for record in &changed {
             ensure_live(record, |name| assortment::is_live(tx, name))?;
-            write(tx, record)?;
+            write(tx, &record.into())?;
             FailPoint::KeysWritten.pass()?;
         }
         log::write(tx, context, written_keys(&all, &changed))?;
@@ -110,17 +121,16 @@ pub(crate) fn record_use(db: Db<'_>, uses: &[(String, Timestamp)]) -> Result<(),
     })
 }
 
-fn write(tx: &mut Tx<'_>, record: &KeyRecord) -> Result<(), StoreError> {
-    let row = KeyRow::from(record);
+fn write(tx: &mut Tx<'_>, row: &KeyRow) -> Result<(), StoreError> {
     tx.execute(
         "delete from vitrine.api_key where prefix = $1",
         values![&row.prefix],
     )?;
-    FailPoint::KeysDeleted.pass()?;
     let sql = format!(
         "insert into vitrine.api_key ({COLUMNS}) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
     );
+    let digest = row.digest();
     let values = values![
         &row.prefix,
         &row.label,
@@ -134,7 +144,7 @@ fn write(tx: &mut Tx<'_>, record: &KeyRecord) -> Result<(), StoreError> {
         row.expires_at,
         row.revoked_at,
         row.rotated_at,
-        &row.digest(),
+        &digest,
     ];
     tx.execute(&sql, values).map(drop)
 }

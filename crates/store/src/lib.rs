@@ -19,6 +19,7 @@ mod address;
 pub mod assortment;
 pub mod audit;
 mod base;
+mod catalog;
 mod check;
 mod db;
 mod digest;
@@ -27,11 +28,13 @@ pub mod error;
 pub mod fail_point;
 pub mod history;
 mod key_days;
+mod keys;
 pub mod operators;
 pub mod overrides;
 mod postgres;
 pub mod prepared;
 pub mod problem;
+mod prune;
 mod publication;
 pub mod record;
 mod sqlite;
@@ -279,7 +282,9 @@ pub trait Store:
         &self,
         keep: Keep,
         texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError>;
+    ) -> Result<PruneReport, StoreError> {
+        prune::plan(self.db(), keep, texts_kept_since)
+    }
 
     /// Deletes versions of products that no kept revision shows, and texts that nothing names any more. Versions replaced
     /// after `texts_kept_since` stay while they have texts, which [`read_catalog`](Self::read_catalog) still returns; a
@@ -293,7 +298,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError>;
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
+        prune::prune(self.db(), keep, texts_kept_since)
+    }
 
     /// Returns all keys, oldest first.
     ///
@@ -309,7 +316,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError>;
+    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
+        keys::read(self.db())
+    }
 
     /// Reads the keys and writes the records that `decide` returns, in one transaction, with an entry in the audit log for
     /// each that differs.
@@ -322,7 +331,9 @@ pub trait Store:
         &self,
         context: &AuditContext,
         decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        keys::change(self.db(), context, decide)
+    }
 
     /// Records the last use of keys. This doesn't change [`state`](Self::state). Fails at once with
     /// [`StoreError::Busy`] while another process writes: try again later.
@@ -330,7 +341,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError>;
+    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
+        keys::record_use(self.db(), uses)
+    }
 
     /// Adds requests to the days of keys, and deletes some of the days before `kept_since`, in one transaction. This doesn't
     /// change [`state`](Self::state). Fails at once with [`StoreError::Busy`] while another process writes: try again later.
@@ -367,7 +380,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read at all.
-    fn check(&self) -> Result<Vec<Problem>, StoreError>;
+    fn check(&self) -> Result<Vec<Problem>, StoreError> {
+        check::run::check(self.db())
+    }
 
     /// Copies the store as of one moment into a new file, while others read and write. Only the owner can read the file,
     /// and it gets its name once it is synced to disk. Returns its live revision.
@@ -386,7 +401,7 @@ pub trait Store:
     ///
     /// # Errors
     ///
-    /// If the file is no store, was written by a newer release or fails [`check`](Self::check), or the store can't be
+    /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
     /// written. Nothing was changed then.
     fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError>;
 }

@@ -176,7 +176,7 @@ pub trait OverrideStore: Send + Sync {
     /// If the store can't be read.
     fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError>;
 
-    /// Returns all overrides for a check: an SQLite file is neither migrated nor changed, and one of an older schema has none.
+    /// Returns all overrides for a check: an SQLite file isn't changed.
     ///
     /// # Errors
     ///

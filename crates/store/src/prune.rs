@@ -227,7 +227,10 @@ fn delete_texts(writer: &mut Writer<'_>) -> Result<u64, StoreError> {
         // With the lock of keys, too: it keeps others from taking a text down meanwhile.
         let digests: Vec<Vec<u8>> = writer.write(Lock::Everything, PRUNING, |tx| {
             let digests = tx.rows(&batch, values![&last, BATCH], |row| row.get(0))?;
-            let values: Vec<_> = digests.iter().map(|digest| values![digest].to_vec()).collect();
+            let values: Vec<_> = digests
+                .iter()
+                .map(|digest| values![digest].to_vec())
+                .collect();
             for sql in [
                 "delete from vitrine.fetched_text where digest = $1",
                 "delete from vitrine.markdown_text where digest = $1",

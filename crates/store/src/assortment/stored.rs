@@ -26,10 +26,7 @@ const VERSION: &str = "name, number, id, created_at, changed_by, note, rules";
 const IS_LIVE: &str = "replaced_at is null and rules is not null";
 
 /// See [`AssortmentStore::read_assortments`](super::AssortmentStore::read_assortments).
-pub(super) fn read(
-    db: Db<'_>,
-    known: &[(String, String)],
-) -> Result<LiveAssortments, StoreError> {
+pub(super) fn read(db: Db<'_>, known: &[(String, String)]) -> Result<LiveAssortments, StoreError> {
     let sql =
         format!("select name, id from vitrine.assortment_version where {IS_LIVE} order by name");
     db.read(READING, |tx| {
@@ -155,6 +152,7 @@ fn write(tx: &mut Tx<'_>, version: &AssortmentVersion, codes: i64) -> Result<(),
     let sql = "insert into vitrine.assortment_version \
                (name, number, id, created_at, changed_by, note, codes, digest, rules) \
                values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let digest = super::digest(version, codes);
     let values = values![
         &version.name,
         version.number,
@@ -163,7 +161,7 @@ fn write(tx: &mut Tx<'_>, version: &AssortmentVersion, codes: i64) -> Result<(),
         &version.by,
         &version.note,
         codes,
-        &super::digest(version, codes),
+        &digest,
         &version.rules,
     ];
     tx.execute(sql, values)?;

@@ -11,16 +11,18 @@ use super::found::{
     STATE, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
 };
 use super::{
-    base_place, live_problem, overlapping_span, span_queries, span_without_revisions, text_digest,
-    text_rows, version, version_facts,
+    base_facts, base_place, live_problem, overlapping_span, span_queries, span_without_revisions,
+    text_digest, text_rows, version, version_facts,
 };
 use crate::audit::{Chain, log};
+use crate::base::texts_of_json;
 use crate::db::{Db, Row, Tx, WORK_TIMEOUT, values};
-use crate::document::unpack_into;
+use crate::document::{unpack, unpack_into};
+use crate::prepared::PreparedProduct;
 use crate::problem::Problem;
-use crate::record::OwnText;
+use crate::record::{OwnText, StoredProduct};
 use crate::sqlite::during;
-use crate::values::own_text;
+use crate::values::{code, own_text, read_lists};
 use crate::{StoreError, assortment, check, digest, keys, operators};
 
 const CHECKING: &str = "checking the store";
@@ -64,7 +66,10 @@ pub(crate) fn check(db: Db<'_>) -> Result<Vec<Problem>, StoreError> {
 
 /// Checks an SQLite file: a store or a backup. A store in use has its endpoints in a file of their own.
 pub(crate) fn check_file(connection: &mut Connection) -> Result<Vec<Problem>, StoreError> {
-    let all: Vec<Part> = [integrity as Part, references].into_iter().chain(PARTS).collect();
+    let all: Vec<Part> = [integrity as Part, references]
+        .into_iter()
+        .chain(PARTS)
+        .collect();
     file(connection, &all)
 }
 
@@ -245,6 +250,44 @@ fn spans(
     })
 }
 
+/// Checks the bases of products that overrides alter: their columns, the digest of these, and the texts that are kept for
+/// them. What overrides say is opaque here.
+fn bases(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = "select code, from_revision, document, content_start, content_end, discount_multiplier, \
+                  is_orderable, countries, categories, own_texts, digest, \
+                  (select count(*) from vitrine.base_text where base_version_id = base_version.id) \
+               from vitrine.base_version";
+    tx.each(sql, &[], |row| {
+        let place = base_place(&row.lossy(0)?, row.get(1)?);
+        match base(row).and_then(PreparedProduct::new) {
+            Err(error) => found.add(&BASE, place, error.to_string()),
+            Ok(base) => {
+                let is_intact = row.get::<&[u8]>(10).ok() == Some(&base.digest().0[..]);
+                base_facts(found, place, base.product(), is_intact, row.get(11)?);
+            }
+        }
+        Ok(())
+    })?;
+    spans(tx, found, "base_version", (&BASE, base_place))
+}
+
+fn base(row: &Row<'_>) -> Result<StoredProduct, StoreError> {
+    let stored_code: &str = row.get(0)?;
+    let (countries, categories) = read_lists(stored_code, row.get(7)?, row.get(8)?)?;
+    let (start, end): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
+    let place = |at: i64| usize::try_from(at).unwrap_or(usize::MAX);
+    Ok(StoredProduct {
+        code: code(stored_code)?,
+        document: unpack(row.get(2)?)?,
+        content: start.zip(end).map(|(start, end)| place(start)..place(end)),
+        discount_multiplier: row.get(5)?,
+        is_orderable: row.get(6)?,
+        countries,
+        categories,
+        own_texts: texts_of_json(row.get(9)?)?,
+    })
+}
+
 /// Texts of some versions, by the version's id. `None` for a version with an unreadable text, which `text_names` reports.
 type TextsOfVersions = HashMap<i64, Option<Vec<OwnText>>>;
 
@@ -335,14 +378,20 @@ fn text_names(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
         let mut add = |rule, what| found.add(rule, place.clone(), what);
         if from.is_none() {
             let id: i64 = row.get(2)?;
-            add(&TEXT_REFERENCE, format!("belongs to version {id}, which doesn't exist"));
+            add(
+                &TEXT_REFERENCE,
+                format!("belongs to version {id}, which doesn't exist"),
+            );
         }
         if !row.get::<bool>(5)? {
             let what = format!("its {name} is text {digest}, which doesn't exist");
             add(&TEXT_REFERENCE, what);
         }
         if name.parse::<TextName>().is_err() {
-            add(&TEXT_NAME, format!("has a text with the unknown name `{name}`"));
+            add(
+                &TEXT_NAME,
+                format!("has a text with the unknown name `{name}`"),
+            );
         }
         Ok(())
     })

@@ -1,8 +1,7 @@
 //! SQL as SQLite takes it. It is written as PostgreSQL takes it, within what both can do.
 
 /// What differs by its name only: SQLite has one schema, one writer, bytes for an order, and no types of expressions.
-const REPLACED: [(&str, &str); 9] = [
-    ("vitrine.markdown_text", "text"),
+const REPLACED: [(&str, &str); 8] = [
     ("vitrine.", ""),
     (" for update skip locked", ""),
     (" for update", ""),

@@ -12,9 +12,8 @@ use super::history::{
 };
 use super::session::{Param, Session, Typed, count, get, number};
 use crate::StoreError;
-use crate::digest::Checksum;
 use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState, StoredDigest};
-use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
+use crate::values::{ListCache, TakenDown, from_millis, hash_bytes, text_digest};
 
 pub(super) const READING: &str = "reading the catalog";
 const POLLING: &str = "polling for changes";
@@ -160,7 +159,7 @@ fn taken_down(session: &mut Session) -> Result<TakenDown, StoreError> {
 
 /// Columns of a product, in the order in which [`visit_products`] reads them.
 pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, \
-     v.discount_multiplier, v.digest, o.names, o.digests, o.sources, v.checksum";
+     v.discount_multiplier, v.digest, o.names, o.digests, o.sources";
 
 /// Texts of each product, which are part of its digest.
 pub(super) const OWN_TEXTS: &str = "left join lateral (select array_agg(name) as names, \
@@ -168,7 +167,7 @@ pub(super) const OWN_TEXTS: &str = "left join lateral (select array_agg(name) as
      from vitrine.product_text where product_version_id = v.id) o on true";
 
 /// Index of the column of the code, after [`PRODUCT_COLUMNS`].
-pub(super) const CODE: usize = 13;
+pub(super) const CODE: usize = 12;
 
 /// Visits products. A row without an id is a retired product.
 fn visit_products(
@@ -222,13 +221,18 @@ fn product<'r>(
         countries: countries.get(countries_json)?,
         categories: categories.get(categories_json)?,
         taken_down,
-        digest: StoredDigest::new(digests(row)?, i64::from(is_orderable), parts, &own_texts),
+        digest: StoredDigest::new(
+            stored_digest(row)?,
+            i64::from(is_orderable),
+            parts,
+            &own_texts,
+        ),
     })
 }
 
-/// Returns digest and checksum of a row with [`PRODUCT_COLUMNS`].
-pub(super) fn digests(row: &Row) -> Result<([u8; 32], Option<Checksum>), StoreError> {
-    Ok((bytes_32(get(row, 8)?)?, Checksum::stored(get(row, 12)?)))
+/// Returns the digest of a row with [`PRODUCT_COLUMNS`].
+pub(super) fn stored_digest(row: &Row) -> Result<[u8; 16], StoreError> {
+    hash_bytes(get(row, 8)?)
 }
 
 fn served_texts(

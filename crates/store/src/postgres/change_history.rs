@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use vitrine_model::revision::Revision;
 
 use super::SORT_TIMEOUT;
-use super::catalog::{CODE, OWN_TEXTS, PRODUCT_COLUMNS, digests, state};
+use super::catalog::{CODE, OWN_TEXTS, PRODUCT_COLUMNS, state, stored_digest};
 use super::history::{self, FORCE_INDEX_LOOKUPS};
 use super::session::{Session, Typed, count, get, number};
 use crate::StoreError;
@@ -108,7 +108,12 @@ fn version<'r>(
     let lists_json = [get(row, 5)?, get(row, 6)?];
     let parts = [get(row, 7)?, lists_json[0], lists_json[1]];
     let own_texts = history::own_texts(row, 9)?;
-    let digest = StoredDigest::new(digests(row)?, i64::from(is_orderable), parts, &own_texts);
+    let digest = StoredDigest::new(
+        stored_digest(row)?,
+        i64::from(is_orderable),
+        parts,
+        &own_texts,
+    );
     let names = [get(row, CODE)?, get(row, 1)?];
     lists.version(names, is_orderable, lists_json, &digest)
 }

@@ -14,7 +14,7 @@ use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
     PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
 };
-use crate::values::{bytes_32, code, from_millis, own_text, read_lists};
+use crate::values::{code, from_millis, hash_bytes, own_text, read_lists};
 
 pub(super) const READING: &str = "reading the history";
 
@@ -179,7 +179,7 @@ pub(super) const FORCE_INDEX_LOOKUPS: &str = "set local enable_seqscan = off; se
 pub(super) const ALLOW_SCANS: &str = "set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on";
 
 /// A stored version: its id, its digest, the product.
-pub(super) type Version = (i64, [u8; 32], StoredProduct);
+pub(super) type Version = (i64, [u8; 16], StoredProduct);
 
 /// Returns the products of these codes at a moment, in any order.
 pub(super) fn products_of(
@@ -203,7 +203,7 @@ pub(super) fn live_digests_of(
     let rows = session.rows(READING, sql, &[codes.to_vec().param()])?;
     let read = |row: &Row| {
         let digests = LiveDigests {
-            product: ProductDigest(bytes_32(get(row, 1)?)?),
+            product: ProductDigest(hash_bytes(get(row, 1)?)?),
             record: get::<Option<&[u8]>>(row, 2)?.and_then(RecordDigest::stored),
         };
         Ok((get(row, 0)?, digests, code(get(row, 3)?)?))
@@ -348,7 +348,7 @@ fn product_row(row: &Row) -> Result<Version, StoreError> {
         categories,
         own_texts: own_texts(row, 10)?,
     };
-    Ok((get(row, 0)?, bytes_32(get(row, 1)?)?, product))
+    Ok((get(row, 0)?, hash_bytes(get(row, 1)?)?, product))
 }
 
 /// Reads the range of the content resources from two columns.

@@ -7,21 +7,17 @@
 //! - `overrides`: overrides, and the bases of products; `operators`: operators and their sessions; `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
 //! - `texts`: texts and their sources; `prune`: deleting old revisions' data; `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
 
-mod assortments;
 mod catalog;
 mod change_history;
-mod check;
 mod copy;
 mod failure;
 mod history;
-mod keys;
 mod limits;
 mod listen;
 mod lock;
 mod overrides;
 mod password;
 mod pending;
-mod prune;
 mod publish;
 mod record_digests;
 mod restore;
@@ -37,7 +33,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
-use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 pub(crate) use self::limits::{BEGIN, BEGIN_READ, READ_TIMEOUT, WORK_TIMEOUT, begin_quick};
@@ -46,18 +41,18 @@ pub(crate) use self::lock::{Lock, take as take_lock};
 use self::session::Background;
 pub(crate) use self::session::Session;
 pub(crate) use self::target::Target;
+use crate::assortment::AssortmentStore;
 use crate::audit::AuditContext;
 use crate::db::{Db, OnDb};
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::operators::OperatorStore;
 use crate::overrides::StorePublication;
-use crate::problem::Problem;
 use crate::record::{
-    ChangeKind, ChangedProduct, ItemVisitor, Keep, Moment, ProductVisitor, PruneReport,
-    PublishedRevision, StoreState, StoredProduct, VersionSpan,
+    ChangeKind, ChangedProduct, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoreState,
+    StoredProduct, VersionSpan,
 };
 use crate::webhooks::WebhookStore;
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
+use crate::{Hint, HintGuard, IfMissing, Store, StoreError};
 
 /// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +204,8 @@ impl OperatorStore for PostgresStore {}
 
 impl WebhookStore for PostgresStore {}
 
+impl AssortmentStore for PostgresStore {}
+
 impl Store for PostgresStore {
     fn state(&self) -> Result<StoreState, StoreError> {
         self.quick(catalog::state)
@@ -323,43 +320,6 @@ impl Store for PostgresStore {
     fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
         Ok(Box::new(publication))
-    }
-
-    fn plan_prune(
-        &self,
-        keep: Keep,
-        texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError> {
-        self.read(prune::PRUNING, WORK_TIMEOUT, |session| {
-            prune::plan(session, keep, texts_kept_since)
-        })
-    }
-
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
-        prune::prune(&mut self.writer()?, keep, texts_kept_since, self.lock_wait)
-    }
-
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        self.quick(|session| session.transaction(keys::READING, BEGIN_READ, keys::read))
-    }
-
-    fn change_keys(
-        &self,
-        context: &AuditContext,
-        decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError> {
-        keys::change(&mut self.writer()?, context, decide, self.lock_wait)
-    }
-
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        match self.access {
-            Access::ReadOnly => Ok(()),
-            Access::Write(_) => self.quick(|session| keys::record_use(session, uses)),
-        }
-    }
-
-    fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        self.read(check::CHECKING, WORK_TIMEOUT, check::check)
     }
 
     fn backup(&self, _path: &Path) -> Result<Option<Revision>, StoreError> {

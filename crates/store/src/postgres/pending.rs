@@ -75,7 +75,6 @@ impl Pending {
                 .as_ref()
                 .map(|digest| &digest.0[..])
                 .into(),
-            (&prepared.checksum().0[..]).into(),
         ]);
         for OwnText {
             name,
@@ -99,7 +98,7 @@ impl Pending {
         from_revision: i64,
         base: &StoredProduct,
         json: &str,
-        digest: &[u8; 32],
+        digest: &[u8; 16],
     ) {
         self.end_base(&base.code);
         self.bases.push(&[
@@ -159,7 +158,7 @@ impl Pending {
         if !self.versions.is_empty() {
             let sql = "copy vitrine.product_version (id, code, from_revision, digest, document, \
                        content_start, content_end, discount_multiplier, is_orderable, countries, \
-                       categories, record_digest, checksum) from stdin (format binary)";
+                       categories, record_digest) from stdin (format binary)";
             session.copy_in(doing, sql, self.versions.take())?;
         }
         if !self.own_texts.is_empty() {

@@ -1,7 +1,7 @@
 //! Moving from SQLite to PostgreSQL: a backup of an SQLite store replaces all data, in one transaction. (PostgreSQL's own
 //! tools back up a PostgreSQL store.)
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,19 +9,18 @@ use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
 use super::BEGIN;
+use super::NOTIFY;
 use super::copy::{Rows, Value};
 use super::history;
-use super::keys::{self, COUNT_KEYS};
 use super::lock::{self, Lock};
 use super::schema;
 use super::session::{Session, Typed};
-use super::{NOTIFY, assortments};
 use crate::audit::{AuditContext, Standing, created, log, named, restored};
 use crate::db::Tx;
 use crate::record::Moment;
 use crate::values::random_id;
 use crate::webhooks::backup::{read_backup, restore_in};
-use crate::{StoreError, sqlite, texts};
+use crate::{StoreError, assortment, keys, sqlite, texts};
 
 const RESTORING: &str = "restoring the store";
 
@@ -37,22 +36,22 @@ struct Table {
 }
 
 /// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
-const TABLES: [Table; 13] = [
+const TABLES: [Table; 12] = [
     Table {
         sqlite: "revision",
         postgres: "revision",
-        columns: "number, id, created_at, created, changed, retired, unchanged, published_by, note, source_digest, former_id",
+        columns: "number, id, former_id, created_at, created, changed, retired, unchanged, published_by, note, source_digest",
         booleans: &[],
     },
     Table {
         sqlite: "(select v.*, unpack_document(d.document) as document from product_version v \
                  join product_document d on d.product_version_id = v.id)",
         postgres: "product_version",
-        columns: "id, code, from_revision, until_revision, digest, document, content_start, content_end, discount_multiplier, is_orderable, countries, categories",
+        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, document",
         booleans: &["is_orderable"],
     },
     Table {
-        sqlite: "text",
+        sqlite: "markdown_text",
         postgres: "markdown_text",
         columns: "digest, markdown, taken_down_at",
         booleans: &[],
@@ -98,13 +97,7 @@ const TABLES: [Table; 13] = [
     Table {
         sqlite: "api_key",
         postgres: "api_key",
-        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at",
-        booleans: &["is_test"],
-    },
-    Table {
-        sqlite: "assigned_key",
-        postgres: "assigned_key",
-        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at, assortment",
+        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, assortment, created_at, expires_at, revoked_at, rotated_at, digest",
         booleans: &["is_test"],
     },
     Table {
@@ -180,11 +173,7 @@ pub(super) fn create_from(
 ) -> Result<Option<Revision>, StoreError> {
     let backup = Backup::open(path)?;
     session.transaction(RESTORING, BEGIN, |session| {
-        if schema::migrate(session, place)? {
-            return Err(StoreError::Exists {
-                path: PathBuf::from(place),
-            });
-        }
+        schema::create(session, place)?;
         let revision = replace(session, &backup)?;
         for table in &KEPT {
             copy(session, &backup, table)?;
@@ -204,8 +193,7 @@ pub(super) fn create_from(
 }
 
 fn standing(session: &mut Session) -> Result<Standing, StoreError> {
-    let keys = keys::readable_rows(session)?;
-    log::standing(&mut Tx::postgres(session, RESTORING), keys)
+    log::standing(&mut Tx::postgres(session, RESTORING))
 }
 
 /// A checked copy of a backup.
@@ -276,11 +264,7 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
     session.run(
         RESTORING,
         "create temp table kept_key on commit drop as \
-            select prefix, min(expires_at) as expires_at, min(revoked_at) as revoked_at, \
-               min(rotated_at) as rotated_at \
-            from (select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key union all \
-               select prefix, expires_at, revoked_at, rotated_at from vitrine.assigned_key) k \
-            group by prefix; \
+            select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key; \
          create temp table taken_down on commit drop as \
             select * from vitrine.markdown_text where taken_down_at is not null; \
          update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
@@ -309,17 +293,13 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
                oldest_readable = $3";
     session.execute(RESTORING, sql, &[live.param(), id.param(), oldest.param()])?;
     record_texts(session, texts)?;
-    session.run(RESTORING, COUNT_KEYS)?;
-    assortments::accept(session)?;
-    for table in ["api_key", "assigned_key"] {
-        let sql = format!(
-            "update vitrine.{table} k set revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
-                rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
-                expires_at = least(k.expires_at, kept.expires_at) \
-                from kept_key kept where kept.prefix = k.prefix"
-        );
-        session.run(RESTORING, &sql)?;
-    }
+    keys::count(&mut Tx::postgres(session, RESTORING))?;
+    assortment::accept(&mut Tx::postgres(session, RESTORING))?;
+    let sql = "update vitrine.api_key k set revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
+                  rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
+                  expires_at = least(k.expires_at, kept.expires_at) \
+               from kept_key kept where kept.prefix = k.prefix";
+    session.run(RESTORING, sql)?;
     session.run(
         RESTORING,
         "insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
@@ -327,7 +307,7 @@ fn replace(session: &mut Session, backup: &Backup) -> Result<Option<Revision>, S
             on conflict (digest) do update \
             set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)",
     )?;
-    keys::write_digests(session)?;
+    keys::renew_digests(&mut Tx::postgres(session, RESTORING))?;
     session.run(RESTORING, NOTIFY)?;
     history::revision(session, Moment::Live)
 }

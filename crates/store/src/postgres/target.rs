@@ -226,9 +226,7 @@ fn split_query(url: &str) -> (&str, &str) {
 /// Returns the default `application_name`, which operators and waiting writers see.
 fn application_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    // Releases without the schema in it don't know assortments.
-    let (id, schema) = (std::process::id(), super::schema::SCHEMA);
-    let name = format!("vitrine {id} schema {schema} {}", host.trim());
+    let name = format!("vitrine {} {}", std::process::id(), host.trim());
     // The database truncates it to 63 bytes.
     let name = name.trim().chars().filter(char::is_ascii);
     name.take(63).collect()

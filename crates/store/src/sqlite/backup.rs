@@ -11,13 +11,15 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{assortments, check, committed, during, history, keys, open, pack};
+use super::{committed, during, history, open, unpacked};
 use crate::StoreError;
-use crate::assortment::View;
+use crate::assortment::{self, View};
 use crate::audit::{AuditContext, Standing, created, log, named, restored};
 use crate::check::found::AUDIT_RULE;
+use crate::check::run as check;
 use crate::db::Tx;
 use crate::fail_point::FailPoint;
+use crate::keys;
 use crate::problem::Severity;
 use crate::record::Moment;
 use crate::values::random_id;
@@ -39,7 +41,7 @@ pub(super) fn backup(
     }
     let partial = Partial::create_beside(path)?;
     copy(connection, &partial, BACKING_UP)?;
-    let copied = open::migrated(partial.path())?;
+    let copied = open::copied(partial.path())?;
     end_sessions(&copied).map_err(during(BACKING_UP))?;
     webhooks_backup::write(store, &place::id(&copied, "state")?, &copied)?;
     drop(copied);
@@ -82,7 +84,7 @@ pub(super) fn restore(
     let before = state_of(&transaction)?;
     replace(&transaction).map_err(&failed)?;
     end_sessions(&transaction).map_err(&failed)?;
-    keys::write_digests(&transaction)?;
+    keys::renew_digests(&mut Tx::sqlite(&transaction, RESTORING))?;
     FailPoint::RestoreReplaced.pass()?;
     give_new_id(&transaction, &new_id).map_err(&failed)?;
     FailPoint::RestoreIdGiven.pass()?;
@@ -102,8 +104,7 @@ pub(super) fn restore(
 }
 
 fn state_of(transaction: &Transaction<'_>) -> Result<Standing, StoreError> {
-    let keys = keys::readable_rows(transaction)?;
-    log::standing(&mut Tx::sqlite(transaction, RESTORING), keys)
+    log::standing(&mut Tx::sqlite(transaction, RESTORING))
 }
 
 /// Restores the endpoints, after everything else.
@@ -163,13 +164,13 @@ fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Copies the backup to the new file `path`, migrates and checks the copy. The connection has functions that unpack.
+/// Copies the backup to the new file `path`, and checks the copy. The connection has functions that unpack.
 pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, StoreError> {
     let (copy, connection) = verified_copy(backup, path)?;
     drop(connection);
     copy.place()?;
     let connection = open::read_only(path)?;
-    pack::add_unpacking(&connection).map_err(during(RESTORING))?;
+    unpacked::add_functions(&connection).map_err(during(RESTORING))?;
     Ok(connection)
 }
 
@@ -177,8 +178,11 @@ pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, Sto
 /// [`plan_restore`](crate::assortment::AssortmentStore::plan_restore).
 pub(crate) fn view(backup: &Path) -> Result<View, StoreError> {
     let unusable = |error| unusable(backup, error);
-    let (mut connection, schema) = open::backup(backup).map_err(unusable)?;
-    assortments::view(&mut connection, schema).map_err(unusable)
+    let mut connection = open::backup(backup).map_err(unusable)?;
+    let transaction = connection.transaction().map_err(during(RESTORING))?;
+    let tx = &mut Tx::sqlite(&transaction, "reading the backup");
+    let read = keys::records(tx).and_then(|keys| Ok(View::new(keys, assortment::live(tx)?)));
+    read.map_err(unusable)
 }
 
 /// Converts the errors of a damaged backup.
@@ -195,15 +199,15 @@ fn unusable(backup: &Path, error: StoreError) -> StoreError {
     }
 }
 
-/// Copies the backup to a new file beside `path`, migrates and checks the copy. The checked copy is what is restored: the
+/// Copies the backup to a new file beside `path`, and checks the copy. The checked copy is what is restored: the
 /// backup itself is only read, and may change or vanish afterwards.
 fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), StoreError> {
     let unusable = |error| unusable(backup, error);
-    let (source, _) = open::backup(backup).map_err(unusable)?;
+    let source = open::backup(backup).map_err(unusable)?;
     let partial = Partial::create_beside(path)?;
     copy(&source, &partial, "copying the backup").map_err(unusable)?;
-    let mut connection = open::migrated(partial.path()).map_err(unusable)?;
-    let mut problems = check::check(&mut connection).map_err(unusable)?;
+    let mut connection = open::copied(partial.path()).map_err(unusable)?;
+    let mut problems = check::check_file(&mut connection).map_err(unusable)?;
     problems.retain(|problem| problem.severity == Severity::Fault && problem.rule != AUDIT_RULE);
     match problems.first() {
         None => {
@@ -230,13 +234,9 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "create temp table kept_state as select * from main.state;
          create temp table kept_key as \
-            select prefix, min(expires_at) as expires_at, min(revoked_at) as revoked_at, \
-               min(rotated_at) as rotated_at \
-            from (select prefix, expires_at, revoked_at, rotated_at from main.api_key union all \
-               select prefix, expires_at, revoked_at, rotated_at from main.assigned_key) \
-            group by prefix;
+            select prefix, expires_at, revoked_at, rotated_at from main.api_key;
          create temp table taken_down as \
-            select * from main.text where taken_down_at is not null;",
+            select * from main.markdown_text where taken_down_at is not null;",
     )?;
     let sql = "select name from main.sqlite_schema \
                where type = 'table' and name not like 'sqlite\\_%' escape '\\' \
@@ -264,29 +264,24 @@ fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
             assortments_accepted = max(coalesce(kept.assortments_accepted, 0) + 1, {now}) \
             from temp.kept_state as kept;
          insert into main.text_change (counter, counter_before, digest, is_taken_down, changed_at) \
-            select state.texts_counter, old.texts_counter, text.digest, 1, {now} \
+            select state.texts_counter, old.texts_counter, x.digest, 1, {now} \
             from main.state join backup.state as old join temp.taken_down as kept \
-               join main.text on text.digest = kept.digest where text.taken_down_at is null;
+               join main.markdown_text x on x.digest = kept.digest where x.taken_down_at is null;
          insert into main.text_change (counter, counter_before, digest, is_taken_down, changed_at) \
             select state.texts_counter, old.texts_counter, x'', 0, {now} \
             from main.state join backup.state as old where not exists \
                (select * from main.text_change where counter = state.texts_counter);
-         insert into main.text (digest, markdown, taken_down_at) \
+         insert into main.markdown_text (digest, markdown, taken_down_at) \
             select digest, markdown, taken_down_at from temp.taken_down where true \
             on conflict (digest) do update set taken_down_at = \
-               coalesce(text.taken_down_at, excluded.taken_down_at);",
-    ))?;
-    for table in ["api_key", "assigned_key"] {
-        transaction.execute_batch(&format!(
-            "update main.{table} as k set \
-               revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
-               rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
-               expires_at = coalesce(min(k.expires_at, kept.expires_at), \
-                  k.expires_at, kept.expires_at) \
-               from temp.kept_key as kept where kept.prefix = k.prefix"
-        ))?;
-    }
-    Ok(())
+               coalesce(markdown_text.taken_down_at, excluded.taken_down_at);
+         update main.api_key as k set \
+            revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
+            rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
+            expires_at = coalesce(min(k.expires_at, kept.expires_at), \
+               k.expires_at, kept.expires_at) \
+            from temp.kept_key as kept where kept.prefix = k.prefix;",
+    ))
 }
 
 /// Gives the live revision an id that no server has seen: the backup's may be live already, with other keys and texts.

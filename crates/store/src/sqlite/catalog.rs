@@ -12,10 +12,9 @@ use vitrine_model::revision::Revision;
 
 use super::{during, history};
 use crate::StoreError;
-use crate::digest::Checksum;
 use crate::document::unpack_into;
 use crate::record::{CatalogItem, ItemVisitor, Moment, OwnText, StoreState, StoredDigest};
-use crate::values::{ListCache, TakenDown, bytes_32, from_millis, text_digest};
+use crate::values::{ListCache, TakenDown, from_millis, hash_bytes, text_digest};
 
 pub(super) const READING: &str = "reading the catalog";
 const POLLING: &str = "polling for changes";
@@ -71,7 +70,7 @@ pub(super) fn texts_of(which: &str) -> String {
     format!(
         "select x.digest, x.markdown, max(v.until_revision is null), max(r.created_at) \
          from ({which}) d \
-         cross join text x on x.digest = d.digest \
+         cross join markdown_text x on x.digest = d.digest \
          cross join product_text t on t.digest = d.digest \
          cross join product_version v on v.id = t.product_version_id \
          left join revision r on r.number = v.until_revision \
@@ -83,7 +82,7 @@ pub(super) fn texts_of(which: &str) -> String {
 
 // `cross join` fixes the order of joins, and indexes are named: otherwise SQLite scans all products to find a few.
 pub(super) const TAKEN_DOWN: &str = "select v.id, t.digest \
-     from text x \
+     from markdown_text x \
      cross join product_text t on t.digest = x.digest \
      cross join product_version v on v.id = t.product_version_id \
      where x.taken_down_at is not null and v.until_revision is null";
@@ -101,14 +100,14 @@ pub(super) fn taken_down(transaction: &Transaction<'_>) -> Result<TakenDown, Sto
 }
 
 /// Columns of a product, in the order in which [`visit_products`] reads them.
-pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.code, d.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest, v.checksum";
+pub(super) const PRODUCT_COLUMNS: &str = "v.id, v.code, d.document, v.content_start, v.content_end, v.is_orderable, v.countries, v.categories, v.discount_multiplier, v.digest";
 
 /// Versions and their documents, as [`PRODUCT_COLUMNS`] names them.
 pub(super) const VERSIONS: &str =
     "product_version v left join product_document d on d.product_version_id = v.id";
 
 /// Index of the column after [`PRODUCT_COLUMNS`], in reads of changes.
-const RETIRED_CODE: usize = 11;
+const RETIRED_CODE: usize = 10;
 
 fn products(
     transaction: &Transaction<'_>,
@@ -225,10 +224,8 @@ impl<'r> Product<'r> {
         own_texts: &[OwnText],
     ) -> Result<Self, StoreError> {
         let is_orderable = row.get(5).map_err(during(READING))?;
-        let blob = |column| row.get_ref(column).map_err(during(READING));
-        let digest = blob(9)?.as_blob();
+        let digest = row.get_ref(9).map_err(during(READING))?.as_blob();
         let digest = digest.map_err(|error| StoreError::Damaged(error.to_string()))?;
-        let checksum = Checksum::stored(blob(10)?.as_blob().ok());
         let (countries, categories) = (text(row, 6)?, text(row, 7)?);
         let discount_multiplier = text(row, 8)?;
         let parts = [discount_multiplier, countries, categories];
@@ -240,12 +237,7 @@ impl<'r> Product<'r> {
             is_orderable,
             countries,
             categories,
-            digest: StoredDigest::new(
-                (bytes_32(digest)?, checksum),
-                is_orderable,
-                parts,
-                own_texts,
-            ),
+            digest: StoredDigest::new(hash_bytes(digest)?, is_orderable, parts, own_texts),
         })
     }
 }
@@ -310,7 +302,7 @@ pub(super) mod tests {
     /// Returns SQLite's query plan, one step per line.
     pub(in crate::sqlite) fn plan(sql: &str) -> String {
         let connection = Connection::open_in_memory().unwrap();
-        open::apply(&connection, 0).unwrap();
+        connection.execute_batch(open::MIGRATIONS[0]).unwrap();
         let mut statement = connection
             .prepare(&format!("explain query plan {sql}"))
             .unwrap();

@@ -72,7 +72,7 @@ fn revisions(
 }
 
 /// Index of the column of the revision, after [`PRODUCT_COLUMNS`].
-const REVISION: usize = 11;
+const REVISION: usize = 10;
 
 /// Returns the SQL for the versions that ended or began after revision ?1, up to ?2.
 fn versions_of(bound: Bound) -> String {

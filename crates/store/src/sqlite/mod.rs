@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`: writes are rare, and what was
 //! acknowledged is durable.
 //!
-//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held; `pack`: packing what earlier releases stored
+//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held
 //! - `catalog`: reading the live catalog; `catalog_changes`: what changed in it
 //! - `publish`: writing a revision, with `live_versions`; `record_digests`: records that products were loaded from
 //! - `history`: reading any moment; `change_history`: reading what each revision changed
@@ -10,29 +10,25 @@
 //! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
 //! - `texts`: texts and their sources
 //! - `check`: checks of all data; `failure`: SQLite's errors
-//! - `backup`: backup and restore; `partial`: incomplete files
+//! - `backup`: backup and restore; `partial`: incomplete files; `unpacked`: columns of the other store
 //! - `holder`: the process that holds the write lock
 //! - `wal`: the write-ahead log, and its size
 
-mod assortments;
 mod backup;
 mod catalog;
 mod catalog_changes;
 mod change_history;
-mod check;
 mod failure;
 mod history;
 mod holder;
-mod keys;
 mod live_versions;
 mod open;
 mod overrides;
-mod pack;
 mod partial;
-mod prune;
 mod publish;
 mod quick;
 mod record_digests;
+mod unpacked;
 mod wal;
 
 use std::path::{Path, PathBuf};
@@ -42,10 +38,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::Connection;
 use vitrine_model::code::ProductCode;
-use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
+use crate::assortment::AssortmentStore;
 use crate::audit::AuditContext;
+use crate::check::run as check;
 use crate::db::{Db, OnDb};
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::operators::OperatorStore;
@@ -53,16 +50,15 @@ use crate::overrides::StorePublication;
 use crate::prepared::DocumentForm;
 use crate::problem::Problem;
 use crate::record::{
-    ChangeKind, ChangedProduct, ItemVisitor, Keep, Moment, ProductVisitor, PruneReport,
-    PublishedRevision, StoreState, StoredProduct, VersionSpan,
+    ChangeKind, ChangedProduct, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoreState,
+    StoredProduct, VersionSpan,
 };
 use crate::webhooks::{WebhookStore, place};
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
+use crate::{Hint, HintGuard, IfMissing, Store, StoreError};
 
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 pub(crate) use failure::{committed, during};
 use holder::with_lock_holder;
-pub(crate) use open::bytes_to_migrate;
 pub(crate) use open::connect;
 pub(crate) use partial::{Partial, with_ending};
 use quick::Quick;
@@ -152,6 +148,8 @@ impl OnDb for SqliteStore {
 impl OperatorStore for SqliteStore {}
 
 impl WebhookStore for SqliteStore {}
+
+impl AssortmentStore for SqliteStore {}
 
 impl Store for SqliteStore {
     fn state(&self) -> Result<StoreState, StoreError> {
@@ -269,42 +267,10 @@ impl Store for SqliteStore {
         Ok(Box::new(publication))
     }
 
-    fn plan_prune(
-        &self,
-        keep: Keep,
-        texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError> {
-        prune::plan(&mut self.connect()?, keep, texts_kept_since)
-    }
-
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
-        self.with_lock_holder(prune::prune(&mut self.connect()?, keep, texts_kept_since))
-    }
-
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        keys::read(&mut self.quick()?.connection)
-    }
-
-    fn change_keys(
-        &self,
-        context: &AuditContext,
-        decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError> {
-        let connection = &mut self.connect_to_change()?;
-        self.with_lock_holder(keys::change(connection, context, decide))
-    }
-
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        let mut quick = self.quick()?;
-        let recorded = keys::record_use(&mut quick.connection, uses, self.lock_wait);
-        quick.close_on_error(&recorded)?;
-        recorded
-    }
-
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
-        let mut problems = check::check(&mut open::backup(&self.path)?.0)?;
+        let mut problems = check::check_file(&mut open::backup(&self.path)?)?;
         let webhooks = place::path(&self.path);
         if webhooks.exists() {
             problems.extend(check::check_webhooks(&mut open::read_only(&webhooks)?)?);

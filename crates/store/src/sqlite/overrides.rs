@@ -22,9 +22,6 @@ use crate::values::{code, from_millis};
 
 const READING: &str = "reading the overrides";
 
-/// Schema since which there are overrides.
-pub(super) const SCHEMA: u32 = 7;
-
 const OVERRIDES: &str = "select number, definition, from_at, until_at, created_at, created_by, note, status, \
                          ended_at, ended_by, end_note from catalog_override";
 
@@ -44,11 +41,7 @@ impl OverrideStore for SqliteStore {
     }
 
     fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
-        let (connection, schema) = open::backup(&self.path)?;
-        match schema < SCHEMA {
-            true => Ok(Vec::new()),
-            false => read(&connection, "order by number"),
-        }
+        read(&open::backup(&self.path)?, "order by number")
     }
 
     fn now(&self) -> Result<Timestamp, StoreError> {

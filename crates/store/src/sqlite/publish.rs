@@ -188,8 +188,8 @@ impl SqlitePublication {
         } = prepared.product();
         self.execute(
             "insert into product_version (code, from_revision, digest, content_start, \
-             content_end, discount_multiplier, is_orderable, countries, categories, record_digest, checksum) \
-             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             content_end, discount_multiplier, is_orderable, countries, categories, record_digest) \
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 code.as_str(),
                 self.number,
@@ -201,7 +201,6 @@ impl SqlitePublication {
                 countries,
                 categories,
                 prepared.record().map(|digest| digest.0),
-                prepared.checksum().0,
             ],
         )?;
         let id = self.connection.last_insert_rowid();
@@ -257,7 +256,7 @@ impl Publication for SqlitePublication {
         markdown: &PackedMarkdown,
     ) -> Result<(), StoreError> {
         self.execute(
-            "insert into text (digest, markdown) values (?, ?) on conflict do nothing",
+            "insert into markdown_text (digest, markdown) values (?, ?) on conflict do nothing",
             (digest.as_bytes(), markdown.as_bytes()),
         )?;
         FailPoint::PublishTextPut.pass()?;

@@ -1,5 +1,5 @@
 -- Webhook endpoints: a file of their own beside the store, since loads hold the store's only writer's lock. Backups of the store
--- have the same tables (migrations/0006.sql).
+-- have the same tables (schema.sql).
 create table webhook_state (
     store_id         text not null,     -- the store that the file belongs to
     changes          integer not null,  -- goes up by random steps with each change by an operator

@@ -172,21 +172,6 @@ fn foreign_database_is_refused_unchanged() {
 }
 
 #[test]
-fn newer_schema_is_refused_with_both_numbers() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("newer.db");
-    drop(at(&path, IfMissing::Create).unwrap());
-    let connection = Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", 99).unwrap();
-    drop(connection);
-    let error = refused(&path);
-    assert!(
-        matches!(error, StoreError::NewerSchema { found: 99, known, .. } if known < 99),
-        "{error}"
-    );
-}
-
-#[test]
 fn invalid_address_is_refused() {
     for address in ["", "vitrine.db", "sqlite:", "postgre://x", "SQLITE:x.db"] {
         let error = open(address, IfMissing::Refuse).err().expect("an error");
