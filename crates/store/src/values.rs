@@ -55,11 +55,6 @@ pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
         .map_err(|_| StoreError::Damaged(format!("invalid product code `{text}`")))
 }
 
-/// Returns a count as a number that stores hold.
-pub(crate) fn count(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 /// Returns the requests of a key on a day, from their stored columns.
 pub(crate) fn key_day(
     day: &str,
