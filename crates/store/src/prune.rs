@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::StoreError;
-use crate::db::{Db, Tx, WORK_TIMEOUT, Writer, values};
+use crate::db::{Db, Tx, WORK_TIMEOUT, WriteConnection, values};
 use crate::postgres::Lock;
 use crate::record::{Keep, PruneReport};
 
@@ -157,7 +157,7 @@ fn versions(tx: &mut Tx<'_>, kept: Kept) -> Result<(u64, u64), StoreError> {
 }
 
 /// Deletes versions. Returns their number.
-fn delete_versions(writer: &mut Writer<'_>, kept: Kept) -> Result<u64, StoreError> {
+fn delete_versions(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<u64, StoreError> {
     // Versions that are readable now stay: the store may have been restored meanwhile.
     let going = format!(
         "select v.id from vitrine.product_version v where v.id > $3 and v.id <= $4 \
@@ -196,7 +196,7 @@ fn delete_versions(writer: &mut Writer<'_>, kept: Kept) -> Result<u64, StoreErro
 }
 
 /// Deletes bases that no kept revision has.
-fn delete_bases(writer: &mut Writer<'_>, kept: Kept) -> Result<(), StoreError> {
+fn delete_bases(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<(), StoreError> {
     let going = "select id from vitrine.base_version where until_revision <= $1 \
                  and until_revision <= (select oldest_readable from vitrine.state) \
                  order by id limit $2";
@@ -217,7 +217,7 @@ fn delete_bases(writer: &mut Writer<'_>, kept: Kept) -> Result<(), StoreError> {
 }
 
 /// Deletes texts that nothing names, with the records of fetching them. Returns their number.
-fn delete_texts(writer: &mut Writer<'_>) -> Result<u64, StoreError> {
+fn delete_texts(writer: &mut WriteConnection<'_>) -> Result<u64, StoreError> {
     let batch = format!(
         "select digest from vitrine.markdown_text x where digest > $1 and {UNNAMED} \
          order by digest limit $2"

@@ -101,7 +101,7 @@ impl<'s> Db<'s> {
         }
     }
 
-    /// Runs a transaction that writes, on a separate connection: see [`Writer::write`].
+    /// Runs a transaction that writes, on a separate connection: see [`WriteConnection::write`].
     pub(crate) fn write<T>(
         self,
         lock: Lock,
@@ -114,10 +114,10 @@ impl<'s> Db<'s> {
     }
 
     /// Opens a separate connection for several transactions that write.
-    pub(crate) fn writer(self) -> Result<Writer<'s>, StoreError> {
+    pub(crate) fn writer(self) -> Result<WriteConnection<'s>, StoreError> {
         Ok(match self {
-            Self::Sqlite(store) => Writer::Sqlite(store, store.connect_to_change()?),
-            Self::Postgres(store) => Writer::Postgres(store, store.writer()?),
+            Self::Sqlite(store) => WriteConnection::Sqlite(store, store.connect_to_change()?),
+            Self::Postgres(store) => WriteConnection::Postgres(store, store.writer()?),
         })
     }
 
@@ -203,12 +203,12 @@ impl LeaseClock {
 }
 
 /// A separate connection for writing.
-pub(crate) enum Writer<'s> {
+pub(crate) enum WriteConnection<'s> {
     Sqlite(&'s SqliteStore, Connection),
     Postgres(&'s PostgresStore, Session),
 }
 
-impl Writer<'_> {
+impl WriteConnection<'_> {
     /// Runs a transaction that writes. Waits for another writer: of the same subject in PostgreSQL, of any in SQLite.
     pub(crate) fn write<T>(
         &mut self,
