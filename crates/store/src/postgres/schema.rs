@@ -118,3 +118,83 @@ fn other_format(place: &str, found: String, migrations: &[&str]) -> StoreError {
         known: migrations.len(),
     }
 }
+
+#[cfg(test)]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "integration tests use the file, too"
+)]
+#[path = "../../tests/support/database.rs"]
+mod database;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::super::session::Background;
+    use super::super::target::Target;
+    use super::database::Database;
+    use super::*;
+
+    /// Returns the columns of each table of a schema.
+    fn tables(sql: &str) -> BTreeMap<&str, Vec<&str>> {
+        let mut tables = BTreeMap::new();
+        for table in sql.split("create table ").skip(1) {
+            let (name, rest) = table.split_once(" (\n").unwrap();
+            let lines = rest.lines().take_while(|line| !line.starts_with(')'));
+            let words = lines.filter_map(|line| line.split_whitespace().next());
+            let columns = words.filter(|word| !["--", "primary"].contains(word));
+            let name = name.strip_prefix("vitrine.").unwrap_or(name);
+            tables.insert(name, columns.collect());
+        }
+        tables
+    }
+
+    #[test]
+    fn both_databases_have_the_same_tables_and_columns() {
+        let mut sqlite = tables(include_str!("../sqlite/schema.sql"));
+        let mut postgres = tables(MIGRATIONS[0]);
+        // What differs on purpose: how documents and bases are stored, and where webhooks and the format are.
+        assert_eq!(
+            postgres.get_mut("product_version").unwrap().pop(),
+            Some("document")
+        );
+        assert!(sqlite.remove("product_document").is_some());
+        assert!(postgres.remove("schema_version").is_some());
+        for tables in [&mut sqlite, &mut postgres] {
+            tables.get_mut("base_version").unwrap().truncate(5);
+            tables.retain(|name, _| !name.starts_with("webhook_"));
+        }
+        assert_eq!(sqlite, postgres);
+    }
+
+    #[test]
+    fn second_migration_is_applied_to_a_store_with_data() {
+        let Some(database) = Database::create() else {
+            return;
+        };
+        let target = Target::parse(&database.url, None, database.url.clone()).unwrap();
+        let background = Arc::new(Background::start().unwrap());
+        let mut session = Session::open(&background, &Arc::new(target), WORK_TIMEOUT).unwrap();
+        let mut migrate = |migrations: &[&str]| {
+            session.transaction(MIGRATING, BEGIN, |session| {
+                migrate(session, "here", migrations)
+            })
+        };
+        assert_eq!(migrate(MIGRATIONS).unwrap(), 0);
+        let id = database.run("select store_id from vitrine.state");
+        let second = "alter table vitrine.state add column colour text not null default 'red'";
+        // One that fails changes nothing.
+        migrate(&[MIGRATIONS[0], second, "no SQL"]).unwrap_err();
+        assert_eq!(migrate(&[MIGRATIONS[0], second]).unwrap(), 1);
+        assert_eq!(migrate(&[MIGRATIONS[0], second]).unwrap(), 2);
+        let after = database.run("select store_id || ' ' || colour from vitrine.state");
+        assert_eq!(after, [format!("{} red", id[0])]);
+        let refused = migrate(MIGRATIONS).unwrap_err();
+        let is_newer =
+            matches!(&refused, StoreError::OtherFormat { found, known: 1, .. } if found == "2");
+        assert!(is_newer, "{refused}");
+    }
+}
