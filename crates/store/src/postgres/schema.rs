@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::keys;
 use super::lock::{self, Lock};
 use super::session::{Session, get};
-use super::{Access, BEGIN, READ_TIMEOUT, WORK_TIMEOUT};
+use super::{Access, BEGIN, WORK_TIMEOUT};
 use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
@@ -59,7 +59,6 @@ pub(super) fn ensure(session: &mut Session, access: Access, place: &str) -> Resu
 
 /// Creates or migrates the schema in the open transaction. Returns whether it existed.
 pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreError> {
-    session.set_timeout(MIGRATION_WAIT + READ_TIMEOUT);
     lock::take(session, Lock::Migration, MIGRATION_WAIT)?;
     session.set_timeout(WORK_TIMEOUT);
     // Again: another process may have been faster.

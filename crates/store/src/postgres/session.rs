@@ -253,6 +253,16 @@ impl Session {
         self.call(doing, async |client| client.batch_execute(sql).await)
     }
 
+    /// As [`run`](Self::run), with another timeout.
+    pub(super) fn run_within(
+        &mut self,
+        limit: Duration,
+        doing: &'static str,
+        sql: &str,
+    ) -> Result<(), StoreError> {
+        self.call_within(limit, doing, async |client| client.batch_execute(sql).await)
+    }
+
     /// Runs a statement. Returns the number of affected rows.
     pub(super) fn execute(
         &mut self,
