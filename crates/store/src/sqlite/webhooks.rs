@@ -41,7 +41,7 @@ pub(super) fn path(store: &Path) -> PathBuf {
 /// Creates the file, without endpoints.
 pub(super) fn create(path: &Path, store_id: &str) -> Result<(), StoreError> {
     let partial = Partial::create_beside(path)?;
-    let connection = Connection::open(partial.path()).map_err(during(WRITING))?;
+    let connection = open::plain_connection(partial.path(), Duration::ZERO)?;
     let made = connection
         .execute_batch(include_str!("webhooks.sql"))
         .and_then(|()| {
