@@ -404,7 +404,4 @@ pub(super) fn count(row: &Row, column: usize) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(|_| StoreError::Damaged(format!("invalid count {number}")))
 }
 
-/// Converts a number for the database.
-pub(super) fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
+pub(super) use crate::values::row_number as number;
