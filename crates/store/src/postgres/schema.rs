@@ -63,6 +63,9 @@ pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreE
     session.set_timeout(WORK_TIMEOUT);
     // Again: another process may have been faster.
     let found = found(session, place)?;
+    if found.is_none() {
+        require_utf8(session, place)?;
+    }
     // An empty schema was created for Vitrine: its role may not be allowed to create schemas, and even `if not exists`
     // would be refused.
     let sql = "select 1 where to_regnamespace('vitrine') is null";
@@ -86,6 +89,23 @@ pub(super) fn migrate(session: &mut Session, place: &str) -> Result<bool, StoreE
     }
     FailPoint::StoreMigrated.pass()?;
     Ok(found.is_some())
+}
+
+/// Refuses a database that can't store all texts.
+fn require_utf8(session: &mut Session, place: &str) -> Result<(), StoreError> {
+    let sql = "select pg_encoding_to_char(encoding) from pg_catalog.pg_database \
+               where datname = current_database()";
+    let row = session.row(MIGRATING, sql, &[])?;
+    let encoding: &str = row.as_ref().map_or(Ok("UTF8"), |row| get(row, 0))?;
+    match encoding {
+        "UTF8" => Ok(()),
+        encoding => Err(StoreError::WrongAddress {
+            place: place.to_owned(),
+            reason: format!(
+                "the database's encoding is {encoding}; create one with UTF8: `createdb --encoding=UTF8 --template=template0 NAME`"
+            ),
+        }),
+    }
 }
 
 /// Returns the version of the database's schema; none if it is to be created. Refuses schemas that this release doesn't

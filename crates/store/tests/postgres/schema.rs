@@ -58,6 +58,31 @@ fn foreign_schema_is_refused_and_empty_one_used() {
 }
 
 #[test]
+fn database_without_utf8_is_refused_and_stays_empty() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    for encoding in ["LATIN1", "SQL_ASCII"] {
+        let name = format!("{}_{}", database.name, encoding.to_lowercase());
+        database.run(&format!(
+            "create database {name} template template0 encoding '{encoding}' locale 'C'"
+        ));
+        let url = database.url.replace(&database.name, &name);
+        let opened = open(&url, IfMissing::Create).map(drop);
+        let schemas = crate::database::run(
+            &url,
+            "select nspname from pg_namespace where nspname = 'vitrine'",
+        );
+        database.run(&format!("drop database {name} with (force)"));
+        let refused = told(&opened.unwrap_err());
+        for part in [encoding, "createdb --encoding=UTF8 --template=template0"] {
+            assert!(refused.contains(part), "{part}: {refused}");
+        }
+        assert!(schemas.is_empty(), "{encoding}");
+    }
+}
+
+#[test]
 fn newer_schema_is_used_if_it_allows_this_release() {
     let Some(database) = Database::create() else {
         return;
