@@ -55,6 +55,7 @@ use self::limits::{
 use self::session::{Background, Session};
 pub(crate) use self::target::Target;
 use crate::audit::{AuditContext, AuditEntry};
+use crate::dry_run::DryRun;
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::overrides::StorePublication;
 use crate::problem::Problem;
@@ -320,6 +321,13 @@ impl Store for PostgresStore {
     fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
         Ok(Box::new(publication))
+    }
+
+    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        let mut session = self.session(WORK_TIMEOUT)?;
+        session.run(publish::PUBLISHING, BEGIN_READ)?;
+        let begun = publish::PostgresPublication::begun(session)?;
+        Ok(Box::new(DryRun::new(begun)))
     }
 
     fn set_text_status(

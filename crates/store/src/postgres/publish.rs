@@ -93,6 +93,11 @@ impl PostgresPublication {
         // Read committed: after the lock is taken, each statement sees what other writers committed.
         session.run(PUBLISHING, BEGIN)?;
         lock::take(&mut session, Lock::Catalog, lock_wait)?;
+        Self::begun(session)
+    }
+
+    /// Returns the publish of a transaction that has begun, perhaps only to read.
+    pub(super) fn begun(mut session: Session) -> Result<Self, StoreError> {
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                    (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
                    (select count(*) from vitrine.product_version where until_revision is null) \

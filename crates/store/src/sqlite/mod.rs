@@ -54,6 +54,7 @@ use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 use crate::audit::{AuditContext, AuditEntry};
+use crate::dry_run::DryRun;
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::overrides::StorePublication;
 use crate::prepared::DocumentForm;
@@ -265,9 +266,14 @@ impl Store for SqliteStore {
     }
 
     fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let begun = publish::SqlitePublication::begin(self.connect_to_write()?);
+        let begun = publish::SqlitePublication::begin(self.connect_to_write()?, "begin immediate");
         let publication = self.with_lock_holder(begun)?;
         Ok(Box::new(publication))
+    }
+
+    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        let begun = publish::SqlitePublication::begin(self.connect()?, "begin deferred")?;
+        Ok(Box::new(DryRun::new(begun)))
     }
 
     fn set_text_status(
