@@ -24,6 +24,7 @@ mod check;
 mod db;
 mod digest;
 pub mod document;
+mod dry_run;
 pub mod error;
 pub mod fail_point;
 pub mod history;
@@ -257,6 +258,14 @@ pub trait Store:
     ///
     /// If the store can't be written.
     fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError>;
+
+    /// Begins a publish that is only planned, on one state of the store: it waits for no writer, and none waits for it. What it
+    /// puts isn't written, so that live products are those from before. It can't be committed.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError>;
 
     /// Takes a text down at once, or puts it back, with an entry in the audit log if that changes its status. Returns
     /// whether the store has such a text.

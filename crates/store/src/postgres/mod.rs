@@ -44,6 +44,7 @@ pub(crate) use self::target::Target;
 use crate::assortment::AssortmentStore;
 use crate::audit::AuditContext;
 use crate::db::{Db, OnDb};
+use crate::dry_run::DryRun;
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::operators::OperatorStore;
 use crate::overrides::StorePublication;
@@ -320,6 +321,13 @@ impl Store for PostgresStore {
     fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
         Ok(Box::new(publication))
+    }
+
+    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        let mut session = self.session(WORK_TIMEOUT)?;
+        session.run(publish::PUBLISHING, BEGIN_READ)?;
+        let begun = publish::PostgresPublication::begun(session)?;
+        Ok(Box::new(DryRun::new(begun)))
     }
 
     fn backup(&self, _path: &Path) -> Result<Option<Revision>, StoreError> {

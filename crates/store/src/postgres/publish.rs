@@ -92,9 +92,12 @@ impl PostgresPublication {
     pub(super) fn begin(mut session: Session, lock_wait: Duration) -> Result<Self, StoreError> {
         // Read committed: after the lock is taken, each statement sees what other writers committed.
         session.run(PUBLISHING, BEGIN)?;
-        session.set_timeout(lock_wait + super::READ_TIMEOUT);
         lock::take(&mut session, Lock::Catalog, lock_wait)?;
-        session.set_timeout(super::WORK_TIMEOUT);
+        Self::begun(session)
+    }
+
+    /// Returns the publish of a transaction that has begun, perhaps only to read.
+    pub(super) fn begun(mut session: Session) -> Result<Self, StoreError> {
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                    (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
                    (select count(*) from vitrine.product_version where until_revision is null) \

@@ -119,7 +119,7 @@ const KEPT: [Table; 3] = [
     Table {
         sqlite: "audit_entry",
         postgres: "audit_entry",
-        columns: "number, changed_at, changed_by, note, action, subject_kind, subject, changes, digest",
+        columns: "number, changed_at, changed_by, note, action, subject_kind, subject, changes, digest, confirmation",
         booleans: &[],
     },
     Table {

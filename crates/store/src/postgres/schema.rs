@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::lock::{self, Lock};
 use super::session::{Session, get};
-use super::{Access, BEGIN, READ_TIMEOUT, WORK_TIMEOUT};
+use super::{Access, BEGIN, WORK_TIMEOUT};
 use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
@@ -44,13 +44,15 @@ pub(super) fn create(session: &mut Session, place: &str) -> Result<(), StoreErro
 
 /// Applies all missing migrations in the open transaction. Returns the number of those that had been applied before.
 fn migrate(session: &mut Session, place: &str, migrations: &[&str]) -> Result<usize, StoreError> {
-    session.set_timeout(MIGRATION_WAIT + READ_TIMEOUT);
     lock::take(session, Lock::Migration, MIGRATION_WAIT)?;
     session.set_timeout(WORK_TIMEOUT);
     // Again: another process may have been faster.
     let before = applied(session, place, migrations)?;
     if before == migrations.len() {
         return Ok(before);
+    }
+    if before == 0 {
+        require_utf8(session, place)?;
     }
     // An empty schema was created for Vitrine: its role may not be allowed to create schemas, and even `if not exists`
     // would be refused.
@@ -69,6 +71,23 @@ fn migrate(session: &mut Session, place: &str, migrations: &[&str]) -> Result<us
     session.run(MIGRATING, &sql)?;
     FailPoint::StoreMigrated.pass()?;
     Ok(before)
+}
+
+/// Refuses a database that can't store all texts.
+fn require_utf8(session: &mut Session, place: &str) -> Result<(), StoreError> {
+    let sql = "select pg_encoding_to_char(encoding) from pg_catalog.pg_database \
+               where datname = current_database()";
+    let row = session.row(MIGRATING, sql, &[])?;
+    let encoding: &str = row.as_ref().map_or(Ok("UTF8"), |row| get(row, 0))?;
+    match encoding {
+        "UTF8" => Ok(()),
+        encoding => Err(StoreError::WrongAddress {
+            place: place.to_owned(),
+            reason: format!(
+                "the database's encoding is {encoding}; create one with UTF8: `createdb --encoding=UTF8 --template=template0 NAME`"
+            ),
+        }),
+    }
 }
 
 /// Returns the number of migrations that were applied, 0 if the schema is to be created. Refuses other programs' schemas, and

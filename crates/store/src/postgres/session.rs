@@ -234,6 +234,16 @@ impl Session {
         self.call(doing, async |client| client.batch_execute(sql).await)
     }
 
+    /// As [`run`](Self::run), with another timeout.
+    pub(super) fn run_within(
+        &mut self,
+        limit: Duration,
+        doing: &'static str,
+        sql: &str,
+    ) -> Result<(), StoreError> {
+        self.call_within(limit, doing, async |client| client.batch_execute(sql).await)
+    }
+
     /// Runs a statement. Returns the number of affected rows.
     pub(crate) fn execute(
         &mut self,
@@ -388,7 +398,4 @@ pub(super) fn count(row: &Row, column: usize) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(|_| StoreError::Damaged(format!("invalid count {number}")))
 }
 
-/// Converts a number for the database.
-pub(super) fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
+pub(super) use crate::values::row_number as number;

@@ -8,6 +8,7 @@ use super::catalog::{self, PRODUCT_COLUMNS};
 use super::{during, history};
 use crate::StoreError;
 use crate::record::{ItemVisitor, Moment, StoreState};
+use crate::values::row_number;
 
 /// See [`Store::read_changes`](crate::Store::read_changes).
 pub(super) fn read(
@@ -28,11 +29,11 @@ pub(super) fn read(
                where number = ?1 and id = ?2 and number >= coalesce(oldest_readable, 0) \
                   and not exists (select * from revision later \
                      where later.number > known.number and later.created_at <= ?3)";
-    let kept_since = texts_kept_since.as_millisecond();
+    let (number, kept_since) = (row_number(since.number), texts_kept_since.as_millisecond());
     let is_known: bool = transaction
-        .query_row(sql, (since.number, &since.id, kept_since), |row| row.get(0))
+        .query_row(sql, (number, &since.id, kept_since), |row| row.get(0))
         .map_err(during(catalog::READING))?;
-    if !is_known || !has_few_changes(&transaction, since, max_products)? {
+    if !is_known || !has_few_changes(&transaction, number, max_products)? {
         return Ok((state, None));
     }
     let taken_down = catalog::taken_down(&transaction)?;
@@ -40,26 +41,31 @@ pub(super) fn read(
         .prepare(&changed_products())
         .map_err(during(catalog::READING))?;
     let rows = statement
-        .query([since.number])
+        .query([number])
         .map_err(during(catalog::READING))?;
     let mut texts = history::prepare_texts(&transaction)?;
     catalog::visit_products(rows, &mut texts, &taken_down, visit)?;
-    let since = [i64::try_from(since.number).unwrap_or(i64::MAX)];
-    catalog::served_texts(&transaction, texts_kept_since, CHANGED_TEXTS, &since, visit)?;
+    catalog::served_texts(
+        &transaction,
+        texts_kept_since,
+        CHANGED_TEXTS,
+        &[number],
+        visit,
+    )?;
     Ok((state, Some(revision)))
 }
 
 /// Returns whether at most `max_products` differ between the revision `since` and the live one.
 fn has_few_changes(
     transaction: &Transaction<'_>,
-    since: &Revision,
+    since: i64,
     max_products: u32,
 ) -> Result<bool, StoreError> {
     // Versions are counted in the indexes alone; to count codes, each is looked up and sorted. A changed product has a
     // version that appeared and one that was retired.
     for rows in [CHANGED_VERSIONS, CHANGED_CODES] {
         let sql = format!("select count(*) from (select * from ({rows}) limit ?2)");
-        let parameters = (since.number, u64::from(max_products) + 1);
+        let parameters = (since, u64::from(max_products) + 1);
         let count = transaction.query_row(&sql, parameters, |row| row.get(0));
         let count: u32 = count.map_err(during(catalog::READING))?;
         if count <= max_products {

@@ -18,7 +18,7 @@ use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, OwnText, ProductVisitor, PublishedCounts,
     PublishedRevision, RevisionNote, StoredProduct, VersionSpan,
 };
-use crate::values::{code, from_millis, own_text, read_lists};
+use crate::values::{code, from_millis, own_text, read_lists, row_number};
 
 const READING: &str = "reading the history";
 
@@ -36,12 +36,12 @@ const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unch
                          number < coalesce((select oldest_readable from state), 0)";
 
 /// Returns the SQL condition for versions that are live at a moment, and its parameter: the number of the revision.
-fn live_condition(moment: Moment) -> (&'static str, u64) {
+fn live_condition(moment: Moment) -> (&'static str, i64) {
     match moment {
         Moment::Live => ("until_revision is null and ?1 = 0", 0),
         Moment::Revision(number) => (
             "from_revision <= ?1 and (until_revision is null or until_revision > ?1)",
-            number,
+            row_number(number),
         ),
     }
 }
@@ -122,7 +122,7 @@ pub(super) fn ensure_readable(connection: &Connection, moment: Moment) -> Result
     let sql = "select s.oldest_readable from state s join revision r on r.number = ?1 \
                where r.number < s.oldest_readable";
     let pruned: Option<u64> = connection
-        .query_row(sql, [number], |row| row.get(0))
+        .query_row(sql, [row_number(number)], |row| row.get(0))
         .optional()
         .map_err(during(READING))?;
     match pruned {
@@ -211,7 +211,7 @@ pub(super) fn visit_bases(
             (select 1 from base_version b where b.code = v.code and {is_live}) \
          union all select {BASE} from base_version where {is_live}{hinted} order by code"
     );
-    let mut parameters = vec![Value::from(i64::try_from(number).unwrap_or(i64::MAX))];
+    let mut parameters = vec![Value::from(number)];
     parameters.extend(values.into_iter().map(Value::from));
     let mut statement = connection.prepare(&sql).map_err(during(READING))?;
     let mut texts = prepare_texts(connection)?;
@@ -283,7 +283,7 @@ pub(super) fn revision_changes(
     let after = after.map_or("", ProductCode::as_str);
     let (began, ended) = kind.map(ChangeKind::bounds).unzip();
     let mut rows = statement
-        .query((number, after, limit, began, ended))
+        .query((row_number(number), after, limit, began, ended))
         .map_err(during(READING))?;
     let mut changes = Vec::new();
     while let Some(row) = rows.next().map_err(during(READING))? {

@@ -44,6 +44,7 @@ use crate::assortment::AssortmentStore;
 use crate::audit::AuditContext;
 use crate::check::run as check;
 use crate::db::{Db, OnDb};
+use crate::dry_run::DryRun;
 use crate::history::{History, HistoryStart, HistoryVisitor};
 use crate::operators::OperatorStore;
 use crate::overrides::StorePublication;
@@ -59,7 +60,7 @@ use crate::{Hint, HintGuard, IfMissing, Store, StoreError};
 pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
 pub(crate) use failure::{committed, during};
 use holder::with_lock_holder;
-pub(crate) use open::connect;
+pub(crate) use open::{connect, plain_connection};
 pub(crate) use partial::{Partial, with_ending};
 use quick::Quick;
 pub(crate) use quick::{FileId, file_id};
@@ -262,9 +263,14 @@ impl Store for SqliteStore {
     }
 
     fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let begun = publish::SqlitePublication::begin(self.connect_to_write()?);
+        let begun = publish::SqlitePublication::begin(self.connect_to_write()?, "begin immediate");
         let publication = self.with_lock_holder(begun)?;
         Ok(Box::new(publication))
+    }
+
+    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        let begun = publish::SqlitePublication::begin(self.connect()?, "begin deferred")?;
+        Ok(Box::new(DryRun::new(begun)))
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {

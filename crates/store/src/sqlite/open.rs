@@ -91,10 +91,15 @@ pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens a read-only connection, which writes no files beside it, either, if none are needed.
 pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
-    // Absolute: SQLite takes a name that begins with `file:` for a URI.
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(&path, flags).map_err(cannot_open(&path))
+    open_file(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// Opens an existing file. All connections to files are opened here.
+fn open_file(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
+    // Absolute: SQLite takes a name that begins with `file:` for a URI, and `:memory:` for no file.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(absolute, flags).map_err(cannot_open(path))
 }
 
 /// Opens and migrates a copy of a backup, which stays a single file.
@@ -112,9 +117,8 @@ fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(stable_plans, true).map(drop)
 }
 
-fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(cannot_open(path))?;
+pub(crate) fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
+    let connection = open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let is_readonly = connection.is_readonly(rusqlite::MAIN_DB);
     if is_readonly.map_err(cannot_open(path))? && is_writable(path) {
         // SQLite falls back to reading if it can't open for writing now, out of descriptors for one. Such a connection

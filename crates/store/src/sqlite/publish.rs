@@ -44,14 +44,15 @@ pub(super) struct SqlitePublication {
 }
 
 impl SqlitePublication {
-    pub(super) fn begin(connection: Connection) -> Result<Self, StoreError> {
+    /// Begins a transaction by the statement `begin`: an immediate one, or a deferred one that only reads.
+    pub(super) fn begin(connection: Connection, begin: &str) -> Result<Self, StoreError> {
         // Without a larger cache, pages of indexes would be written and read again for nearly each product of a large load.
         connection
-            .execute_batch(
+            .execute_batch(&format!(
                 "pragma temp_store = memory;
                  pragma cache_size = -65536;
-                 begin immediate;",
-            )
+                 {begin};"
+            ))
             .map_err(during(PUBLISHING))?;
         let number = connection
             .query_row(

@@ -14,7 +14,9 @@ use crate::audit::{AuditContext, log};
 use crate::db::{Db, Tx, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
-use crate::sqlite::{FileId, Partial, committed, connect, during, file_id, with_ending};
+use crate::sqlite::{
+    FileId, Partial, committed, connect, during, file_id, plain_connection, with_ending,
+};
 
 pub(super) const READING: &str = "reading the webhooks";
 pub(super) const WRITING: &str = "writing the webhooks";
@@ -41,7 +43,7 @@ pub(crate) fn path(store: &Path) -> PathBuf {
 /// Creates the file, without endpoints.
 pub(crate) fn create(path: &Path, store_id: &str) -> Result<(), StoreError> {
     let partial = Partial::create_beside(path)?;
-    let connection = Connection::open(partial.path()).map_err(during(WRITING))?;
+    let connection = plain_connection(partial.path(), Duration::ZERO)?;
     let made = connection.execute_batch(include_str!("../sqlite/webhooks.sql"));
     made.map_err(during(WRITING))?;
     let sql = "insert into vitrine.webhook_state (store_id, changes) values ($1, 1)";
