@@ -109,26 +109,34 @@ pub(crate) fn record_use(db: Db<'_>, uses: &[(String, Timestamp)]) -> Result<(),
     // In one order: two servers that wait for each other would deadlock.
     let mut uses: Vec<&(String, Timestamp)> = uses.iter().collect();
     uses.sort_unstable();
-    let sql = "insert into vitrine.api_key_use as u (prefix, last_used_at) values ($1, $2) \
-               on conflict (prefix) do update \
-               set last_used_at = greatest(u.last_used_at, excluded.last_used_at)";
-    let values = (uses.iter()).map(|(prefix, at)| values![prefix, at.as_millisecond()].to_vec());
-    let values: Vec<_> = values.collect();
+    let uses = uses
+        .iter()
+        .map(|(prefix, at)| (prefix.clone(), at.as_millisecond()));
+    let uses: Vec<(String, i64)> = uses.collect();
     db.write_briefly(Duration::ZERO, FailPoint::KeyUseCommitted, WRITING, |tx| {
-        tx.execute_each(sql, &values)?;
+        write_uses(tx, &uses)?;
         FailPoint::KeyUseWritten.pass()?;
         Ok(())
     })
 }
 
+/// Writes last uses that are later than the stored ones.
+pub(crate) fn write_uses(tx: &mut Tx<'_>, uses: &[(String, i64)]) -> Result<(), StoreError> {
+    let sql = "insert into vitrine.api_key_use as u (prefix, last_used_at) values ($1, $2) \
+               on conflict (prefix) do update \
+               set last_used_at = greatest(u.last_used_at, excluded.last_used_at)";
+    let values = uses
+        .iter()
+        .map(|(prefix, at)| values![prefix, *at].to_vec());
+    tx.execute_each(sql, &values.collect::<Vec<_>>())
+}
+
 fn write(tx: &mut Tx<'_>, row: &KeyRow) -> Result<(), StoreError> {
-    tx.execute(
-        "delete from vitrine.api_key where prefix = $1",
-        values![&row.prefix],
-    )?;
     let sql = format!(
         "insert into vitrine.api_key ({COLUMNS}) \
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
+         on conflict (prefix) do update set {}",
+        assigned(COLUMNS)
     );
     let digest = row.digest();
     let values = values![
@@ -147,6 +155,12 @@ fn write(tx: &mut Tx<'_>, row: &KeyRow) -> Result<(), StoreError> {
         &digest,
     ];
     tx.execute(&sql, values).map(drop)
+}
+
+/// Returns SQL that sets these columns to the values of the row that can't be inserted.
+fn assigned(columns: &str) -> String {
+    let set = |column: &str| format!("{column} = excluded.{column}");
+    columns.split(", ").map(set).collect::<Vec<_>>().join(", ")
 }
 
 fn key_row(row: &Row<'_>) -> Result<KeyRow, StoreError> {
