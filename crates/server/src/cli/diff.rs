@@ -230,7 +230,7 @@ impl Diff {
 /// Fields that overrides set, with the number of products, by the number of the override.
 type Effects = BTreeMap<u64, BTreeMap<&'static str, u64>>;
 
-/// What was found out of the products of both moments.
+/// Comparison of the products of both moments.
 #[derive(Default)]
 struct Compared<'s> {
     plan: Plan,

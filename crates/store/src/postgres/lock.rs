@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn lock_wait_outlasts_the_timeout_of_answers() {
-        let Some(database) = super::database::Database::create() else {
+        let Some(database) = database::Database::create() else {
             return;
         };
         let target = Target::parse(&database.url, None, database.url.clone()).unwrap();
