@@ -12,6 +12,9 @@
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check; [`error`]: the error type, with messages for the operator
 //! - [`fail_point`]: points at which tests make writes fail
+//! - `catalog`: reading the live catalog; `moments`: reading any moment; `publish`: writing a revision; `texts`: texts and their
+//!   sources; `key_days`: requests of keys by day
+//! - `db`: running SQL on both databases
 //! - `address`: addresses; `sqlite`: the embedded store; `postgres`: the store that many servers share
 //! - `values`, `check`: conversions and checks that both stores share; `digest`: the digest of a stored product
 
@@ -30,6 +33,7 @@ pub mod fail_point;
 pub mod history;
 mod key_days;
 mod keys;
+mod moments;
 pub mod operators;
 pub mod overrides;
 mod postgres;
@@ -37,7 +41,9 @@ pub mod prepared;
 pub mod problem;
 mod prune;
 mod publication;
+mod publish;
 pub mod record;
+mod restore;
 mod sqlite;
 mod texts;
 mod values;
@@ -57,12 +63,13 @@ use vitrine_model::revision::Revision;
 pub use address::{IfMissing, StoreAddress};
 use assortment::AssortmentStore;
 use audit::{AuditContext, AuditEntry, log};
-use db::OnDb;
+use db::{Db, OnDb};
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
 use operators::OperatorStore;
 use overrides::{OverrideStore, StorePublication};
-use prepared::{DocumentForm, RecordDigestStore};
+use postgres::WORK_TIMEOUT;
+use prepared::RecordDigestStore;
 use problem::Problem;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
 pub use record::TextStatus;
@@ -83,7 +90,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn state(&self) -> Result<StoreState, StoreError>;
+    fn state(&self) -> Result<StoreState, StoreError> {
+        self.db().quick(catalog::POLLING, catalog::state)
+    }
 
     /// Returns the interval at which followers should poll [`state`](Self::state): short enough for the second that
     /// the contract promises, long enough for a store that many servers poll.
@@ -106,7 +115,9 @@ pub trait Store:
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError>;
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        catalog::read(self.db(), texts_kept_since, visit)
+    }
 
     /// Reads the differences between the revision `since` and the live one, as of one moment: first the products that
     /// changed or were retired, each once, then the texts that products of either revision name, as
@@ -126,7 +137,9 @@ pub trait Store:
         max_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError>;
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        catalog::read_changes(self.db(), since, max_products, texts_kept_since, visit)
+    }
 
     /// Reads what the revisions and texts states after `from` changed, as of one moment and in any order: versions of
     /// products that began or ended, and live products that name a text taken down or put back. Pruned revisions are left
@@ -139,7 +152,9 @@ pub trait Store:
         &self,
         from: &HistoryStart,
         visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError>;
+    ) -> Result<History, StoreError> {
+        history::read(self.db(), from, visit)
+    }
 
     /// Returns whether the database that [`state`](Self::state) asks is a replica, which may be behind its primary.
     ///
@@ -147,7 +162,12 @@ pub trait Store:
     ///
     /// If the store can't be read.
     fn is_replica(&self) -> Result<bool, StoreError> {
-        Ok(false)
+        match self.db() {
+            Db::Sqlite(_) => Ok(false),
+            db @ Db::Postgres(_) => db.quick(catalog::POLLING, |tx| {
+                tx.value("select pg_is_in_recovery()", &[])
+            }),
+        }
     }
 
     /// Checkpoints and empties the write-ahead log of an SQLite store if it is large, waiting briefly for other readers
@@ -166,21 +186,27 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError>;
+    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
+        moments::revisions(self.db(), limit)
+    }
 
     /// Returns the revision of this number, if it exists.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError>;
+    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
+        moments::published(self.db(), number)
+    }
 
     /// Returns the revision that was live at a time; `None` before the first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError>;
+    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
+        moments::published_at(self.db(), time)
+    }
 
     /// Reads the products of a moment, in ascending order of codes. Returns its revision, or `None` if it doesn't
     /// exist.
@@ -192,7 +218,14 @@ pub trait Store:
         &self,
         moment: Moment,
         visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError>;
+    ) -> Result<Option<Revision>, StoreError> {
+        self.db().read_within(WORK_TIMEOUT, moments::READING, |tx| {
+            moments::at(tx, moment, |tx, revision| {
+                moments::visit_products(tx, moment, visit)?;
+                Ok(revision)
+            })
+        })
+    }
 
     /// Returns a product at a moment; `None` if it wasn't live then, or the revision doesn't exist.
     ///
@@ -203,7 +236,14 @@ pub trait Store:
         &self,
         code: &ProductCode,
         moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError>;
+    ) -> Result<Option<StoredProduct>, StoreError> {
+        let found = self.db().quick(moments::READING, |tx| {
+            moments::at(tx, moment, |tx, _| {
+                moments::products_of(tx, &[code.as_str()], moment)
+            })
+        })?;
+        Ok(found.and_then(|found| found.into_iter().next()))
+    }
 
     /// Returns the spans of revisions in which stored versions of a product were live, at most `limit` of them, newest
     /// first. Between two spans the product wasn't live.
@@ -211,8 +251,13 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn version_spans(&self, code: &ProductCode, limit: u32)
-    -> Result<Vec<VersionSpan>, StoreError>;
+    fn version_spans(
+        &self,
+        code: &ProductCode,
+        limit: u32,
+    ) -> Result<Vec<VersionSpan>, StoreError> {
+        moments::version_spans(self.db(), code, limit)
+    }
 
     /// Returns the products that the revision of this number changed, in ascending order of codes: at most `limit`, only
     /// codes above `after`, and only changes of the kind `kind`, if these are given; none if the revision doesn't exist.
@@ -226,7 +271,9 @@ pub trait Store:
         kind: Option<ChangeKind>,
         after: Option<&ProductCode>,
         limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError>;
+    ) -> Result<Vec<ChangedProduct>, StoreError> {
+        moments::revision_changes(self.db(), number, kind, after, limit)
+    }
 
     /// Returns a text's Markdown, even if it was taken down.
     ///
@@ -246,18 +293,15 @@ pub trait Store:
         texts::fetched(self.db(), url)
     }
 
-    /// Returns the form of its documents, for [`PreparedProduct::pack`](prepared::PreparedProduct::pack).
-    fn document_form(&self) -> DocumentForm {
-        DocumentForm::Text
-    }
-
     /// Begins a publish. There is one at a time: waits for another writer, and fails with [`StoreError::Busy`] if that
     /// takes too long.
     ///
     /// # Errors
     ///
     /// If the store can't be written.
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError>;
+    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        Ok(Box::new(publish::StorePublish::begin(self.db())?))
+    }
 
     /// Begins a publish that is only planned, on one state of the store: it waits for no writer, and none waits for it. What it
     /// puts isn't written, so that live products are those from before. It can't be committed.
@@ -265,7 +309,10 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError>;
+    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        let begun = publish::StorePublish::to_read(self.db())?;
+        Ok(Box::new(dry_run::DryRun::new(begun)))
+    }
 
     /// Takes a text down at once, or puts it back, with an entry in the audit log if that changes its status. Returns
     /// whether the store has such a text.
@@ -412,7 +459,9 @@ pub trait Store:
     ///
     /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
     /// written. Nothing was changed then.
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError>;
+    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
+        restore::restore(self.db(), path, context)
+    }
 }
 
 /// Callback for possible changes. It must return at once.

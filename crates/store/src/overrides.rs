@@ -9,10 +9,25 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
-use crate::StoreError;
+use crate::db::{Db, OnDb, Plan, Row, Tx};
+use crate::postgres::WORK_TIMEOUT;
 use crate::prepared::PreparedProduct;
 use crate::publication::Publication;
 use crate::record::{Moment, ProductVisitor, StoredProduct};
+use crate::values::from_millis;
+use crate::{StoreError, moments};
+
+const READING: &str = "reading the overrides";
+
+/// Columns of an override, in the order in which [`stored`] reads them.
+const OVERRIDES: &str = "select number, definition, from_at, until_at, created_at, created_by, note, status, \
+                         ended_at, ended_by, end_note from vitrine.catalog_override";
+
+/// SQL for the time in milliseconds since 1970, by the clock of the database.
+const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000)::bigint";
+
+/// Number of products that are read in one statement.
+const BATCH: usize = 500;
 
 /// Status of an override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -133,13 +148,12 @@ pub struct BaseHint {
 }
 
 impl BaseHint {
-    /// Returns SQL conditions on the columns of a product, and on those of a base, with the values of both from the parameter
-    /// `?2` on. `contains` is the SQL function that finds a text in another one, `mark` the sign of a parameter.
-    pub(crate) fn conditions(&self, contains: &str, mark: char) -> ([String; 2], Vec<String>) {
+    /// Returns an SQL condition on the columns of a product or a base, with its values from the parameter `$2` on.
+    pub(crate) fn conditions(&self) -> (String, Vec<String>) {
         let mut values = Vec::new();
         let mut value = |text: String| {
             values.push(text);
-            format!("{mark}{}", values.len() + 1)
+            format!("${}", values.len() + 1)
         };
         let codes = match self.code_prefix.as_str() {
             "" => String::new(),
@@ -157,48 +171,112 @@ impl BaseHint {
                 .iter()
                 .map(|text| serde_json::json!(text).to_string());
             let any: Vec<String> = quoted
-                .map(|text| format!("{contains}({column}, {}) > 0", value(text)))
+                .map(|text| format!("strpos({column}, {}) > 0", value(text)))
                 .collect();
             if !any.is_empty() {
                 lists += &format!(" and ({})", any.join(" or "));
             }
         }
-        ([format!("{codes}{lists}"), codes], values)
+        (codes + &lists, values)
     }
 }
 
+/// Reads the overrides that the rest of a query selects.
+pub(crate) fn read(tx: &mut Tx<'_>, rest: &str) -> Result<Vec<StoredOverride>, StoreError> {
+    tx.doing(READING)
+        .rows(&format!("{OVERRIDES} {rest}"), &[], stored)
+}
+
+/// The rest of a query for all overrides, oldest first.
+pub(crate) const ALL: &str = "order by number";
+
+fn stored(row: &Row<'_>) -> Result<StoredOverride, StoreError> {
+    let millis = |column| -> Result<Option<Timestamp>, StoreError> {
+        let millis: Option<i64> = row.get(column)?;
+        millis.map(from_millis).transpose()
+    };
+    let ended = match millis(8)? {
+        None => None,
+        Some(at) => Some(OverrideEnd {
+            at,
+            by: row.get(9)?,
+            note: row.get(10)?,
+        }),
+    };
+    Ok(StoredOverride {
+        number: row.count(0)?,
+        made: NewOverride {
+            definition: row.get(1)?,
+            from: from_millis(row.get(2)?)?,
+            until: millis(3)?,
+            created_at: from_millis(row.get(4)?)?,
+            created_by: row.get(5)?,
+            note: row.get(6)?,
+            status: OverrideStatus::parse(row.get(7)?)?,
+        },
+        ended,
+    })
+}
+
+/// Returns the time, by the clock of the store.
+pub(crate) fn now(tx: &mut Tx<'_>) -> Result<Timestamp, StoreError> {
+    from_millis(tx.value(&format!("select {NOW}"), &[])?)
+}
+
 /// The part of [`Store`](crate::Store) that is about overrides.
-pub trait OverrideStore: Send + Sync {
+pub trait OverrideStore: OnDb + Send + Sync {
     /// Returns all overrides, ended ones included, oldest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError>;
+    fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError> {
+        self.db().read(READING, |tx| read(tx, ALL))
+    }
 
     /// Returns all overrides for a check: an SQLite file isn't changed.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError>;
+    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
+        self.overrides()
+    }
 
     /// Returns the time, by the clock of the store: the database's.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn now(&self) -> Result<Timestamp, StoreError>;
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        self.db().quick(READING, now)
+    }
 
     /// Returns the next time at which an override begins or ends, which may be over; `None` if there is none.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn next_instant(&self) -> Result<Option<NextInstant>, StoreError>;
+    fn next_instant(&self) -> Result<Option<NextInstant>, StoreError> {
+        let sql = format!(
+            "select min(case status when 'scheduled' then from_at else until_at end), {NOW} \
+             from vitrine.catalog_override where status <> 'ended'"
+        );
+        let instant = self.db().quick(READING, |tx| {
+            tx.row(&sql, &[], |row| {
+                let now = from_millis(row.get(1)?)?;
+                let at: Option<i64> = row.get(0)?;
+                let at = at.map(from_millis).transpose()?;
+                Ok(at.map(|at| NextInstant { at, now }))
+            })
+        })?;
+        Ok(instant.flatten())
+    }
 
     /// Returns whether this process may publish: not a server on PostgreSQL, whose role may only read the catalog.
-    fn publishes_when_serving(&self) -> bool;
+    fn publishes_when_serving(&self) -> bool {
+        matches!(self.db(), Db::Sqlite(_))
+    }
 
     /// Reads the base of the products of a moment, in ascending order of codes, hidden ones included. Returns its revision,
     /// or `None` if it doesn't exist.
@@ -210,14 +288,25 @@ pub trait OverrideStore: Send + Sync {
         &self,
         moment: Moment,
         visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError>;
+    ) -> Result<Option<Revision>, StoreError> {
+        self.db().read_within(WORK_TIMEOUT, READING, |tx| {
+            moments::at(tx, moment, |tx, revision| {
+                moments::visit_bases(tx, moment, &BaseHint::default(), visit)?;
+                Ok(revision)
+            })
+        })
+    }
 
     /// Reads the base of live products, in ascending order of codes: of all that the hint is about, and perhaps of others.
     ///
     /// # Errors
     ///
     /// As [`read_base`](Self::read_base).
-    fn read_live_base(&self, hint: &BaseHint, visit: ProductVisitor<'_>) -> Result<(), StoreError>;
+    fn read_live_base(&self, hint: &BaseHint, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+        self.db().read_within(WORK_TIMEOUT, READING, |tx| {
+            moments::visit_bases(tx, Moment::Live, hint, visit)
+        })
+    }
 
     /// Reads the bases of the live products with these codes, hidden ones included, as of one moment and in any order.
     ///
@@ -228,7 +317,18 @@ pub trait OverrideStore: Send + Sync {
         &self,
         codes: &[ProductCode],
         visit: ProductVisitor<'_>,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        self.db().read_within(WORK_TIMEOUT, READING, |tx| {
+            tx.plan(Plan::IndexLookups)?;
+            for codes in codes.chunks(BATCH) {
+                let codes: Vec<&str> = codes.iter().map(ProductCode::as_str).collect();
+                for base in moments::bases_or_products_of(tx, &codes, Moment::Live)? {
+                    visit(base).map_err(StoreError::Visitor)?;
+                }
+            }
+            Ok(())
+        })
+    }
 
     /// Returns the base of a product at a moment.
     ///
@@ -239,7 +339,14 @@ pub trait OverrideStore: Send + Sync {
         &self,
         code: &ProductCode,
         moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError>;
+    ) -> Result<Option<StoredProduct>, StoreError> {
+        let found = self.db().quick(READING, |tx| {
+            moments::at(tx, moment, |tx, _| {
+                moments::bases_or_products_of(tx, &[code.as_str()], moment)
+            })
+        })?;
+        Ok(found.and_then(|found| found.into_iter().next()))
+    }
 }
 
 /// A publish in progress, with what is stored beside the effective products.

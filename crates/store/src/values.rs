@@ -318,11 +318,6 @@ impl<T> ListCache<T> {
     }
 }
 
-/// Converts the number of a row for a database. No row has a number beyond the integers of databases.
-pub(crate) fn row_number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

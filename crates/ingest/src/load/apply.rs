@@ -113,7 +113,6 @@ pub(super) fn apply(
         known: Arc::clone(&records.known),
     };
     let packing = Packing {
-        form: store.document_form(),
         is_wanted: AtomicBool::new(applying.publication.live_before() == 0),
     };
     records.each_few(report, &packing, |few, report| {

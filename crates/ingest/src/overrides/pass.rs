@@ -8,7 +8,6 @@ use std::thread;
 
 use vitrine_model::code::ProductCode;
 use vitrine_store::overrides::{BaseHint, StorePublication};
-use vitrine_store::prepared::DocumentForm;
 use vitrine_store::record::StoredProduct;
 use vitrine_store::{Store, StoreError};
 
@@ -138,7 +137,7 @@ impl<'p> Pass<'p> {
         let (store, touched) = (self.store, self.touched);
         let missing = std::mem::take(&mut self.missing);
         let mut found = std::mem::take(&mut self.found);
-        let form = publication.is_some().then(|| store.document_form());
+        let writes = publication.is_some();
         let pass = &*self;
         let missing = thread::scope(|scope| {
             let (mut workers, mut results) = (Vec::new(), Vec::new());
@@ -150,7 +149,7 @@ impl<'p> Pass<'p> {
                 let (sender, result) = mpsc::sync_channel(READ_AHEAD);
                 scope.spawn(move || {
                     for few in few {
-                        if sender.send(pass.compare_few(few, form)).is_err() {
+                        if sender.send(pass.compare_few(few, writes)).is_err() {
                             // After a failure nobody waits for the rest.
                             return;
                         }
@@ -189,17 +188,13 @@ impl<'p> Pass<'p> {
         Ok(())
     }
 
-    /// Compares a few products; those that differ are prepared to be written in this form.
-    fn compare_few(
-        &self,
-        few: Vec<StoredProduct>,
-        form: Option<DocumentForm>,
-    ) -> anyhow::Result<Compared> {
+    /// Compares a few products; with `writes`, those that differ are prepared to be written.
+    fn compare_few(&self, few: Vec<StoredProduct>, writes: bool) -> anyhow::Result<Compared> {
         let mut found = Compared::new(self.detail);
         for base in few {
             for one in self.touched {
                 if one.definition.selects(&base)? {
-                    self.compare(base, form, &mut found)?;
+                    self.compare(base, writes, &mut found)?;
                     break;
                 }
             }
@@ -210,7 +205,7 @@ impl<'p> Pass<'p> {
     fn compare(
         &self,
         base: StoredProduct,
-        form: Option<DocumentForm>,
+        writes: bool,
         found: &mut Compared,
     ) -> anyhow::Result<()> {
         found.selected += 1;
@@ -245,9 +240,9 @@ impl<'p> Pass<'p> {
             }
         }
         self.notice(&base, after.as_ref(), &mut found.notices)?;
-        if let Some(form) = form {
+        if writes {
             let before = before.as_ref().map(|effect| effect.product.as_ref());
-            found.write(base, before, after.map(|effect| effect.product), form)?;
+            found.write(base, before, after.map(|effect| effect.product))?;
         }
         Ok(())
     }

@@ -15,14 +15,14 @@ use super::{
     text_digest, text_rows, version, version_facts,
 };
 use crate::audit::{Chain, log};
-use crate::base::texts_of_json;
+use crate::catalog::{BASE_COLUMNS, ProductRow};
 use crate::db::{Db, Row, Tx, WORK_TIMEOUT, values};
-use crate::document::{unpack, unpack_into};
+use crate::document::unpack_into;
 use crate::prepared::PreparedProduct;
 use crate::problem::Problem;
-use crate::record::{OwnText, StoredProduct};
+use crate::record::OwnText;
 use crate::sqlite::during;
-use crate::values::{code, own_text, read_lists};
+use crate::values::own_text;
 use crate::{StoreError, assortment, check, digest, keys, operators};
 
 const CHECKING: &str = "checking the store";
@@ -253,39 +253,26 @@ fn spans(
 /// Checks the bases of products that overrides alter: their columns, the digest of these, and the texts that are kept for
 /// them. What overrides say is opaque here.
 fn bases(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select code, from_revision, document, content_start, content_end, discount_multiplier, \
-                  is_orderable, countries, categories, own_texts, digest, \
-                  (select count(*) from vitrine.base_text where base_version_id = base_version.id) \
-               from vitrine.base_version";
-    tx.each(sql, &[], |row| {
-        let place = base_place(&row.lossy(0)?, row.get(1)?);
-        match base(row).and_then(PreparedProduct::new) {
+    let sql = format!(
+        "select {BASE_COLUMNS}, b.from_revision, \
+            (select count(*) from vitrine.base_text where base_version_id = b.id) \
+         from vitrine.base_version b"
+    );
+    let mut unpacked = Vec::new();
+    tx.each(&sql, &[], |row| {
+        let place = base_place(&row.lossy(1)?, row.get(ProductRow::COLUMNS)?);
+        let read = ProductRow::read(row, &mut unpacked).and_then(ProductRow::into_product);
+        match read.and_then(PreparedProduct::new) {
             Err(error) => found.add(&BASE, place, error.to_string()),
             Ok(base) => {
-                let is_intact = row.get::<&[u8]>(10).ok() == Some(&base.digest().0[..]);
-                base_facts(found, place, base.product(), is_intact, row.get(11)?);
+                let is_intact = row.get::<&[u8]>(10).ok() == Some(&base.digest_bytes()[..]);
+                let kept_texts = row.get(ProductRow::COLUMNS + 1)?;
+                base_facts(found, place, base.product(), is_intact, kept_texts);
             }
         }
         Ok(())
     })?;
     spans(tx, found, "base_version", (&BASE, base_place))
-}
-
-fn base(row: &Row<'_>) -> Result<StoredProduct, StoreError> {
-    let stored_code: &str = row.get(0)?;
-    let (countries, categories) = read_lists(stored_code, row.get(7)?, row.get(8)?)?;
-    let (start, end): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
-    let place = |at: i64| usize::try_from(at).unwrap_or(usize::MAX);
-    Ok(StoredProduct {
-        code: code(stored_code)?,
-        document: unpack(row.get(2)?)?,
-        content: start.zip(end).map(|(start, end)| place(start)..place(end)),
-        discount_multiplier: row.get(5)?,
-        is_orderable: row.get(6)?,
-        countries,
-        categories,
-        own_texts: texts_of_json(row.get(9)?)?,
-    })
 }
 
 /// Texts of some versions, by the version's id. `None` for a version with an unreadable text, which `text_names` reports.

@@ -1,19 +1,32 @@
 //! SQL as SQLite takes it. It is written as PostgreSQL takes it, within what both can do.
 
-/// What differs by its name only: SQLite has one schema, one writer, bytes for an order, and no types of expressions.
-const REPLACED: [(&str, &str); 8] = [
+/// What differs by its name only: SQLite has one schema, one writer, bytes for an order, and no types of expressions. What
+/// stands in `/*sqlite … */` is for SQLite alone: which index to take, or in which order to join.
+const REPLACED: [(&str, &str); 17] = [
+    ("/*sqlite ", ""),
+    ("*/", ""),
     ("vitrine.", ""),
     (" for update skip locked", ""),
     (" for update", ""),
     (" collate \"C\"", ""),
+    (
+        "(extract(epoch from clock_timestamp()) * 1000)::bigint",
+        "cast(round(unixepoch('subsec') * 1000) as integer)",
+    ),
     ("::bigint", ""),
+    ("::text", ""),
     ("greatest(", "max("),
     ("bool_or(", "max("),
+    ("strpos(", "instr("),
+    ("json_agg(", "json_group_array("),
+    ("json_build_object(", "json_object("),
+    ("encode(", "lower(hex("),
+    (", 'hex')", "))"),
     ("$", "?"),
 ];
 
 /// Translates a statement.
-pub(super) fn sqlite(sql: &str) -> String {
+pub(crate) fn sqlite(sql: &str) -> String {
     let mut translated = sql.to_owned();
     for (postgres, sqlite) in REPLACED {
         if translated.contains(postgres) {
@@ -44,6 +57,15 @@ mod tests {
             "update vitrine.state set n = greatest(n, $1) where id = any($2) and m = $1 for update";
         let expected = "update state set n = max(n, ?1) \
                         where id in (select value from json_each(?2)) and m = ?1";
+        assert_eq!(sqlite(sql), expected);
+    }
+
+    #[test]
+    fn hints_and_functions_are_translated() {
+        let sql = "select json_agg(json_build_object('d', encode(d, 'hex')))::text \
+                   from vitrine.t /*sqlite indexed by i*/ where strpos(a, $1) > 0";
+        let expected = "select json_group_array(json_object('d', lower(hex(d)))) \
+                        from t indexed by i where instr(a, ?1) > 0";
         assert_eq!(sqlite(sql), expected);
     }
 }

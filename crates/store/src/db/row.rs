@@ -119,7 +119,7 @@ macro_rules! columns {
 }
 
 columns! {
-    bool => ValueRef::Integer(value) => Some(value != 0);
+    bool => ValueRef::Integer(0) => Some(false), ValueRef::Integer(1) => Some(true);
     i64 => ValueRef::Integer(value) => Some(value);
     &'r str => ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok();
     String => ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().map(str::to_owned);

@@ -12,6 +12,8 @@ pub(crate) enum Value<'v> {
     Bytes(Option<&'v [u8]>),
     /// For `= any($1)`.
     Texts(&'v [&'v str]),
+    /// Likewise.
+    Integers(&'v [i64]),
 }
 
 /// Makes the parameters of a statement from its values.
@@ -32,6 +34,7 @@ macro_rules! from {
 
 from! {
     bool => |value| Self::Boolean(Some(value));
+    Option<bool> => |value| Self::Boolean(value);
     i64 => |value| Self::Integer(Some(value));
     u32 => |value| Self::Integer(Some(value.into()));
     // No number of ours is that large; one that somebody asks for isn't found.
@@ -40,11 +43,13 @@ from! {
     &'v str => |value| Self::Text(Some(value));
     &'v String => |value| Self::Text(Some(value));
     Option<&'v str> => |value| Self::Text(value);
+    Option<&'v String> => |value| Self::Text(value.map(String::as_str));
     &'v Option<String> => |value| Self::Text(value.as_deref());
     &'v [u8] => |value| Self::Bytes(Some(value));
     &'v Vec<u8> => |value| Self::Bytes(Some(value));
     Option<&'v [u8]> => |value| Self::Bytes(value);
     &'v [&'v str] => |value| Self::Texts(value);
+    &'v [i64] => |value| Self::Integers(value);
 }
 
 impl<'v, const N: usize> From<&'v [u8; N]> for Value<'v> {
@@ -60,15 +65,18 @@ impl rusqlite::ToSql for Value<'_> {
             Self::Integer(value) => value.map(ValueRef::Integer),
             Self::Text(value) => value.map(|text| ValueRef::Text(text.as_bytes())),
             Self::Bytes(value) => value.map(ValueRef::Blob),
-            Self::Texts(texts) => {
-                let json = serde_json::to_string(texts);
-                let json =
-                    json.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-                return Ok(ToSqlOutput::from(json));
-            }
+            Self::Texts(texts) => return json(texts),
+            Self::Integers(numbers) => return json(numbers),
         };
         Ok(ToSqlOutput::Borrowed(value.unwrap_or(ValueRef::Null)))
     }
+}
+
+/// Returns an array as SQLite takes it.
+fn json<T: serde::Serialize>(array: &[T]) -> rusqlite::Result<ToSqlOutput<'static>> {
+    let json = serde_json::to_string(array);
+    let json = json.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    Ok(ToSqlOutput::from(json))
 }
 
 /// Returns the parameters as PostgreSQL's driver takes them.
@@ -80,6 +88,7 @@ pub(super) fn params<'v>(values: &'v [Value<'v>]) -> Vec<(&'v (dyn ToSql + Sync)
             Value::Text(value) => (value, Type::TEXT),
             Value::Bytes(value) => (value, Type::BYTEA),
             Value::Texts(value) => (value, Type::TEXT_ARRAY),
+            Value::Integers(value) => (value, Type::INT8_ARRAY),
         }
     };
     values.iter().map(param).collect()

@@ -15,13 +15,10 @@ pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeout for the first row of a large read that is sorted first.
-pub(super) const SORT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const SORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Timeout of a statement of a command that reads or writes much. A broken network is noticed long before.
 pub(crate) const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-
-/// Notifies listeners when the transaction is committed.
-pub(super) const NOTIFY: &str = "select pg_notify('vitrine', '')";
 
 /// Begins a read-only transaction as of one moment, whatever timeout the role or the database has set. The statement's own
 /// ends what a lost client has left behind: rows that nobody takes.

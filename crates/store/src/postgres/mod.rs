@@ -2,25 +2,13 @@
 //!
 //! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors; `limits`: its timeouts
 //! - `schema`: recognising, creating and migrating the schema
-//! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
-//! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows; `record_digests`: records that products were loaded from
-//! - `overrides`: overrides, and the bases of products; `operators`: operators and their sessions; `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
-//! - `texts`: texts and their sources; `prune`: deleting old revisions' data; `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
+//! - `lock`: locks of writers; `listen`: hints of changes
 
-mod catalog;
-mod change_history;
-mod copy;
 mod failure;
-mod history;
 mod limits;
 mod listen;
 mod lock;
-mod overrides;
 mod password;
-mod pending;
-mod publish;
-mod record_digests;
-mod restore;
 mod schema;
 mod session;
 mod target;
@@ -31,29 +19,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
-use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
-pub(crate) use self::limits::{BEGIN, BEGIN_READ, READ_TIMEOUT, WORK_TIMEOUT, begin_quick};
-use self::limits::{COMMAND_TIMEOUT, NOTIFY, POLL_INTERVAL, QUICK_TIMEOUT, SORT_TIMEOUT};
+pub(crate) use self::limits::{
+    BEGIN, BEGIN_READ, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT, begin_quick,
+};
+use self::limits::{COMMAND_TIMEOUT, POLL_INTERVAL, QUICK_TIMEOUT};
 pub(crate) use self::lock::{Lock, take as take_lock};
 use self::session::Background;
 pub(crate) use self::session::Session;
 pub(crate) use self::target::Target;
 use crate::assortment::AssortmentStore;
 use crate::audit::AuditContext;
-use crate::db::{Db, OnDb};
-use crate::dry_run::DryRun;
-use crate::history::{History, HistoryStart, HistoryVisitor};
+use crate::db::{Db, OnDb, Tx};
 use crate::operators::OperatorStore;
-use crate::overrides::StorePublication;
-use crate::record::{
-    ChangeKind, ChangedProduct, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoreState,
-    StoredProduct, VersionSpan,
-};
+use crate::overrides::OverrideStore;
+use crate::prepared::RecordDigestStore;
+use crate::sqlite::VerifiedCopy;
 use crate::webhooks::WebhookStore;
-use crate::{Hint, HintGuard, IfMissing, Store, StoreError};
+use crate::{Hint, HintGuard, IfMissing, Store, StoreError, restore};
+
+const CREATING: &str = "creating the store";
 
 /// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +112,11 @@ impl PostgresStore {
         let background = Arc::new(Background::start()?);
         let target = Arc::new(target.with_default_timeout(COMMAND_TIMEOUT));
         let mut session = Session::open(&background, &target, WORK_TIMEOUT)?;
-        restore::create_from(&mut session, &target.place, backup, context)
+        let copy = VerifiedCopy::temporary(backup)?;
+        session.transaction(CREATING, BEGIN, |session| {
+            schema::create(session, &target.place)?;
+            restore::fill(&mut Tx::postgres(session, CREATING), &copy, backup, context)
+        })
     }
 
     /// Runs a short call on the held connection.
@@ -153,7 +143,7 @@ impl PostgresStore {
     }
 
     /// Opens a separate connection, for calls that take longer, and checks the schema.
-    fn session(&self, limit: Duration) -> Result<Session, StoreError> {
+    pub(crate) fn session(&self, limit: Duration) -> Result<Session, StoreError> {
         let mut session = Session::open(&self.background, &self.target, limit.min(READ_TIMEOUT))?;
         let access = match self.access {
             Access::Write(_) if self.was_seen.load(Ordering::Relaxed) => {
@@ -201,17 +191,17 @@ impl OnDb for PostgresStore {
     }
 }
 
+impl AssortmentStore for PostgresStore {}
+
 impl OperatorStore for PostgresStore {}
+
+impl OverrideStore for PostgresStore {}
+
+impl RecordDigestStore for PostgresStore {}
 
 impl WebhookStore for PostgresStore {}
 
-impl AssortmentStore for PostgresStore {}
-
 impl Store for PostgresStore {
-    fn state(&self) -> Result<StoreState, StoreError> {
-        self.quick(catalog::state)
-    }
-
     fn poll_interval(&self) -> Duration {
         POLL_INTERVAL
     }
@@ -224,119 +214,9 @@ impl Store for PostgresStore {
         }
     }
 
-    fn read_catalog(
-        &self,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READ_TIMEOUT, |session| {
-            catalog::read(session, texts_kept_since, visit)
-        })
-    }
-
-    fn read_changes(
-        &self,
-        since: &Revision,
-        max_products: u32,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READ_TIMEOUT, |session| {
-            catalog::read_changes(session, since, max_products, texts_kept_since, visit)
-        })
-    }
-
-    fn read_history(
-        &self,
-        from: &HistoryStart,
-        visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError> {
-        self.read(change_history::READING, READ_TIMEOUT, |session| {
-            change_history::read(session, from, visit)
-        })
-    }
-
-    fn is_replica(&self) -> Result<bool, StoreError> {
-        self.quick(catalog::is_replica)
-    }
-
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        self.quick(|session| history::revisions(session, limit))
-    }
-
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-        self.quick(|session| history::published(session, number))
-    }
-
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
-        self.quick(|session| history::published_at(session, time))
-    }
-
-    fn read_products(
-        &self,
-        moment: Moment,
-        visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
-        self.read(history::READING, WORK_TIMEOUT, |session| {
-            history::read_products(session, moment, visit)
-        })
-    }
-
-    fn product(
-        &self,
-        code: &ProductCode,
-        moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError> {
-        self.quick(|session| {
-            session.transaction(history::READING, BEGIN_READ, |session| {
-                history::at(session, moment, |session, _| {
-                    history::product(session, code, moment)
-                })
-            })
-        })
-        .map(Option::flatten)
-    }
-
-    fn version_spans(
-        &self,
-        code: &ProductCode,
-        limit: u32,
-    ) -> Result<Vec<VersionSpan>, StoreError> {
-        self.quick(|session| history::version_spans(session, code.as_str(), limit))
-    }
-
-    fn revision_changes(
-        &self,
-        number: u64,
-        kind: Option<ChangeKind>,
-        after: Option<&ProductCode>,
-        limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError> {
-        let after = after.map_or("", ProductCode::as_str);
-        self.read(history::READING, READ_TIMEOUT, |session| {
-            history::revision_changes(session, number, kind, after, limit)
-        })
-    }
-
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
-        Ok(Box::new(publication))
-    }
-
-    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let mut session = self.session(WORK_TIMEOUT)?;
-        session.run(publish::PUBLISHING, BEGIN_READ)?;
-        let begun = publish::PostgresPublication::begun(session)?;
-        Ok(Box::new(DryRun::new(begun)))
-    }
-
     fn backup(&self, _path: &Path) -> Result<Option<Revision>, StoreError> {
         Err(StoreError::Unsupported(
             "`vitrine backup` copies only SQLite stores; back up a PostgreSQL store with PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`",
         ))
-    }
-
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
-        restore::restore(&mut self.writer()?, path, context, self.lock_wait)
     }
 }

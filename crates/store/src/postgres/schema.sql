@@ -36,7 +36,6 @@ create table vitrine.state (
 );
 insert into vitrine.state default values;
 
--- Rows up to a page stay in one piece and as they are: a server's start reads all of them.
 create table vitrine.product_version (
     id                   bigint primary key,
     code                 text collate "C" not null,
@@ -49,13 +48,19 @@ create table vitrine.product_version (
     is_orderable         boolean not null,
     countries            text not null,
     categories           text not null,
-    record_digest        bytea,
-    document             text not null -- SQLite has it packed, in the table product_document
-) with (toast_tuple_target = 8160);
+    record_digest        bytea
+);
 create unique index live_product on vitrine.product_version (code) where until_revision is null;
 create index product_history on vitrine.product_version (code, from_revision);
 create index product_appeared on vitrine.product_version (from_revision);
 create index product_retired on vitrine.product_version (until_revision) where until_revision is not null;
+
+-- Rows up to a page stay in one piece: a server's start reads all of them. They are compressed already.
+create table vitrine.product_document (
+    product_version_id  bigint primary key references vitrine.product_version (id),
+    document            bytea not null
+) with (toast_tuple_target = 8160);
+alter table vitrine.product_document alter column document set storage external;
 
 create table vitrine.markdown_text (
     digest         bytea primary key,
@@ -109,13 +114,21 @@ create table vitrine.catalog_override (
 create index open_override on vitrine.catalog_override (number) where status <> 'ended';
 
 create table vitrine.base_version (
-    id              bigint primary key,
-    code            text collate "C" not null,
-    from_revision   bigint not null,
-    until_revision  bigint,
-    digest          bytea not null,
-    product         text not null -- JSON
+    id                   bigint primary key,
+    code                 text collate "C" not null,
+    from_revision        bigint not null,
+    until_revision       bigint,
+    digest               bytea not null,
+    content_start        bigint,
+    content_end          bigint,
+    discount_multiplier  text not null,
+    is_orderable         boolean not null,
+    countries            text not null,
+    categories           text not null,
+    own_texts            text not null,
+    document             bytea not null
 );
+alter table vitrine.base_version alter column document set storage external;
 create unique index live_base on vitrine.base_version (code) where until_revision is null;
 create index base_history on vitrine.base_version (code, from_revision);
 create index base_retired on vitrine.base_version (until_revision) where until_revision is not null;

@@ -190,13 +190,13 @@ impl Session {
     }
 
     /// Sets the timeout of answers.
-    pub(super) fn set_timeout(&mut self, limit: Duration) {
+    pub(crate) fn set_timeout(&mut self, limit: Duration) {
         self.limit = limit;
         self.rows_limit = limit;
     }
 
     /// Sets the timeout of the first row of answers; that of the next rows stays.
-    pub(super) fn set_first_row_timeout(&mut self, limit: Duration) {
+    pub(crate) fn set_first_row_timeout(&mut self, limit: Duration) {
         self.limit = limit;
     }
 
@@ -289,21 +289,6 @@ impl Session {
         Ok(self.rows(doing, sql, params)?.into_iter().next())
     }
 
-    /// Runs a query for one number.
-    pub(super) fn number(
-        &mut self,
-        doing: &'static str,
-        sql: &str,
-        params: &[Param<'_>],
-    ) -> Result<i64, StoreError> {
-        match self.row(doing, sql, params)? {
-            Some(row) => get(&row, 0),
-            None => Err(StoreError::Damaged(format!(
-                "a query returned no row ({doing})"
-            ))),
-        }
-    }
-
     /// Runs a query and calls `visit` with each row while others arrive: the rows are never all in memory.
     pub(crate) fn each_row(
         &mut self,
@@ -339,7 +324,7 @@ impl Session {
     }
 
     /// Runs `COPY … FROM STDIN` with these bytes.
-    pub(super) fn copy_in(
+    pub(crate) fn copy_in(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -376,7 +361,7 @@ impl Session {
     }
 
     /// Commits.
-    pub(super) fn commit(&mut self, doing: &'static str) -> Result<(), StoreError> {
+    pub(crate) fn commit(&mut self, doing: &'static str) -> Result<(), StoreError> {
         let outcome = self.run(doing, "commit").map_err(at_commit);
         self.is_broken |= outcome.is_err();
         outcome
@@ -391,11 +376,3 @@ pub(super) fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
     row.try_get(column)
         .map_err(|error| StoreError::Damaged(format!("column {column}: {error}")))
 }
-
-/// Returns a column with a count.
-pub(super) fn count(row: &Row, column: usize) -> Result<u64, StoreError> {
-    let number: i64 = get(row, column)?;
-    u64::try_from(number).map_err(|_| StoreError::Damaged(format!("invalid count {number}")))
-}
-
-pub(super) use crate::values::row_number as number;

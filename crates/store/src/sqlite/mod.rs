@@ -2,62 +2,35 @@
 //! acknowledged is durable.
 //!
 //! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held
-//! - `catalog`: reading the live catalog; `catalog_changes`: what changed in it
-//! - `publish`: writing a revision, with `live_versions`; `record_digests`: records that products were loaded from
-//! - `history`: reading any moment; `change_history`: reading what each revision changed
-//! - `overrides`: overrides, and the bases of products; `prune`: deleting old revisions' data
-//! - `operators`: operators of the console, and their sessions
-//! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
-//! - `texts`: texts and their sources
-//! - `check`: checks of all data; `failure`: SQLite's errors
-//! - `backup`: backup and restore; `partial`: incomplete files; `unpacked`: columns of the other store
-//! - `holder`: the process that holds the write lock
-//! - `wal`: the write-ahead log, and its size
+//! - `backup`: backups, and copies to restore; `partial`: incomplete files
+//! - `holder`: the process that holds the write lock; `wal`: the write-ahead log, and its size; `failure`: SQLite's errors
 
 mod backup;
-mod catalog;
-mod catalog_changes;
-mod change_history;
 mod failure;
-mod history;
 mod holder;
-mod live_versions;
 mod open;
-mod overrides;
 mod partial;
-mod publish;
 mod quick;
-mod record_digests;
-mod unpacked;
 mod wal;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use rusqlite::Connection;
-use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
 use crate::assortment::AssortmentStore;
-use crate::audit::AuditContext;
 use crate::check::run as check;
-use crate::db::{Db, OnDb};
-use crate::dry_run::DryRun;
-use crate::history::{History, HistoryStart, HistoryVisitor};
+use crate::db::{Db, OnDb, Tx};
 use crate::operators::OperatorStore;
-use crate::overrides::StorePublication;
-use crate::prepared::DocumentForm;
+use crate::overrides::{self, OverrideStore, StoredOverride};
+use crate::prepared::RecordDigestStore;
 use crate::problem::Problem;
-use crate::record::{
-    ChangeKind, ChangedProduct, ItemVisitor, Moment, ProductVisitor, PublishedRevision, StoreState,
-    StoredProduct, VersionSpan,
-};
 use crate::webhooks::{WebhookStore, place};
 use crate::{Hint, HintGuard, IfMissing, Store, StoreError};
 
-pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
+pub(crate) use backup::{VerifiedCopy, create_from, view as view_of_backup};
 pub(crate) use failure::{committed, during};
 use holder::with_lock_holder;
 pub(crate) use open::{connect, plain_connection};
@@ -130,7 +103,7 @@ impl SqliteStore {
     }
 
     /// Opens a separate connection for a large write, and empties a large log first.
-    fn connect_to_write(&self) -> Result<Connection, StoreError> {
+    pub(crate) fn connect_to_write(&self) -> Result<Connection, StoreError> {
         let connection = self.connect()?;
         wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::PUBLISH_WAIT)?;
         Ok(connection)
@@ -146,20 +119,25 @@ impl OnDb for SqliteStore {
     }
 }
 
+impl AssortmentStore for SqliteStore {}
+
 impl OperatorStore for SqliteStore {}
+
+impl OverrideStore for SqliteStore {
+    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
+        let connection = open::backup(&self.path)?;
+        overrides::read(
+            &mut Tx::sqlite(&connection, "checking the store"),
+            overrides::ALL,
+        )
+    }
+}
+
+impl RecordDigestStore for SqliteStore {}
 
 impl WebhookStore for SqliteStore {}
 
-impl AssortmentStore for SqliteStore {}
-
 impl Store for SqliteStore {
-    fn state(&self) -> Result<StoreState, StoreError> {
-        let mut quick = self.quick()?;
-        let found = catalog::state(&quick.connection);
-        quick.close_on_error(&found)?;
-        found
-    }
-
     fn poll_interval(&self) -> Duration {
         POLL_INTERVAL
     }
@@ -168,109 +146,12 @@ impl Store for SqliteStore {
         None
     }
 
-    fn read_catalog(
-        &self,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        catalog::read(&mut self.connect()?, texts_kept_since, visit)
-    }
-
-    fn read_changes(
-        &self,
-        since: &Revision,
-        max_products: u32,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        let connection = &mut self.connect()?;
-        catalog_changes::read(connection, since, max_products, texts_kept_since, visit)
-    }
-
-    fn read_history(
-        &self,
-        from: &HistoryStart,
-        visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError> {
-        change_history::read(&mut self.connect()?, from, visit)
-    }
-
     fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
         if wal::size_bytes(&self.path) > wal::SMALL_BYTES {
             let connection = self.connect()?;
             wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::FOLLOWER_WAIT)?;
         }
         Ok(Some(wal::size_bytes(&self.path)))
-    }
-
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        history::revisions(&self.quick()?.connection, limit)
-    }
-
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-        history::published(&self.quick()?.connection, number)
-    }
-
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
-        history::published_at(&self.quick()?.connection, time)
-    }
-
-    fn read_products(
-        &self,
-        moment: Moment,
-        visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
-        history::read_products(&mut self.connect()?, moment, visit)
-    }
-
-    fn product(
-        &self,
-        code: &ProductCode,
-        moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError> {
-        history::at(&mut self.quick()?.connection, moment, |transaction, _| {
-            history::product(transaction, code, moment)
-        })
-        .map(Option::flatten)
-    }
-
-    fn version_spans(
-        &self,
-        code: &ProductCode,
-        limit: u32,
-    ) -> Result<Vec<VersionSpan>, StoreError> {
-        history::version_spans(&self.quick()?.connection, code, limit)
-    }
-
-    fn revision_changes(
-        &self,
-        number: u64,
-        kind: Option<ChangeKind>,
-        after: Option<&ProductCode>,
-        limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError> {
-        let mut quick = self.quick()?;
-        // One read transaction: whether the revision can be read, and what it changed.
-        let transaction = quick
-            .connection
-            .transaction()
-            .map_err(during("reading the history"))?;
-        history::revision_changes(&transaction, number, kind, after, limit)
-    }
-
-    fn document_form(&self) -> DocumentForm {
-        DocumentForm::Packed
-    }
-
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let begun = publish::SqlitePublication::begin(self.connect_to_write()?, "begin immediate");
-        let publication = self.with_lock_holder(begun)?;
-        Ok(Box::new(publication))
-    }
-
-    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let begun = publish::SqlitePublication::begin(self.connect()?, "begin deferred")?;
-        Ok(Box::new(DryRun::new(begun)))
     }
 
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
@@ -287,9 +168,24 @@ impl Store for SqliteStore {
     fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
         backup::backup(&self.connect()?, &self.path, path)
     }
+}
 
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
-        let connection = self.connect_to_write()?;
-        self.with_lock_holder(backup::restore(connection, &self.path, path, context))
+/// Returns SQLite's query plan of a statement, which is written as PostgreSQL takes it; one step per line.
+#[cfg(test)]
+pub(crate) fn plan(sql: &str) -> String {
+    let connection = Connection::open_in_memory().unwrap();
+    connection
+        .execute_batch(include_str!("schema.sql"))
+        .unwrap();
+    let sql = crate::db::sqlite_sql(sql);
+    let mut statement = connection
+        .prepare(&format!("explain query plan {sql}"))
+        .unwrap();
+    // Unbound parameters are null; the plan doesn't depend on them.
+    let mut rows = statement.raw_query();
+    let mut steps = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        steps.push(row.get::<_, String>(3).unwrap());
     }
+    steps.join("\n")
 }

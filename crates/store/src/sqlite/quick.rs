@@ -50,7 +50,7 @@ impl Quick {
         outcome: &Result<T, StoreError>,
     ) -> Result<(), StoreError> {
         match outcome {
-            Ok(_) | Err(StoreError::Busy { .. }) => {}
+            Ok(_) | Err(StoreError::Busy { .. } | StoreError::Pruned { .. }) => {}
             Err(_) => *self = Self::closed()?,
         }
         Ok(())

@@ -123,7 +123,6 @@ create table base_version (
     from_revision        integer not null,
     until_revision       integer,
     digest               blob not null,
-    -- From here on PostgreSQL has one column, `product`.
     content_start        integer,
     content_end          integer,
     discount_multiplier  text not null,

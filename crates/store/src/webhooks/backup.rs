@@ -77,15 +77,20 @@ pub(crate) fn pause(store: &Path, store_id: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Replaces the endpoints of the SQLite store at `store` by those of a backup, paused.
-pub(crate) fn restore(store: &Path, store_id: &str, backup: &BackedUp) -> Result<(), StoreError> {
+/// Replaces the endpoints of the SQLite store at `store` by those of a backup, paused; after everything else.
+pub(crate) fn restore_file(
+    store: &Path,
+    store_id: &str,
+    backup: &BackedUp,
+) -> Result<(), StoreError> {
     let path = path(store);
-    match (path.exists(), backup.endpoints.is_empty()) {
+    let created = match (path.exists(), backup.endpoints.is_empty()) {
         (false, true) => return Ok(()),
-        (false, false) => create(&path, store_id)?,
-        (true, _) => {}
-    }
-    on_file(store, store_id, |tx| replace(tx, backup))
+        (false, false) => create(&path, store_id),
+        (true, _) => Ok(()),
+    };
+    let restored = created.and_then(|()| on_file(store, store_id, |tx| replace(tx, backup)));
+    restored.map_err(|source| StoreError::WebhooksNotRestored(Box::new(source)))
 }
 
 /// Replaces the endpoints of a PostgreSQL store by those of a backup, paused.

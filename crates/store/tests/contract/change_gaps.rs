@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use vitrine_model::hexadecimal::Hexadecimal;
+use vitrine_store::document::PackedDocument;
 use vitrine_store::history::{History, HistoryStart};
 use vitrine_store::{IfMissing, StoreAddress, TextStatus, open};
 
@@ -131,21 +133,20 @@ fn history_ends_at_a_missing_revision() {
     });
 }
 
-const SET_DOCUMENT: &str = "update product_version set document = '{}'";
-const SET_PACKED_DOCUMENT: &str = "update product_document set document = pack_document('{}')";
-
 #[test]
 fn damaged_version_is_visited_as_damaged() {
     for damage in [
         "update product_version set countries = '[\"Germany\"]'",
         "update product_version set categories = 'food'",
         "update product_version set countries = '[]'",
-        SET_DOCUMENT,
+        "update product_document set document = PACKED",
     ] {
         on_both(|kept| {
+            let packed = PackedDocument::pack(b"{}").unwrap();
+            let packed = Hexadecimal(packed.as_bytes());
             let damage = match kept.is_sqlite() {
-                true => damage.replace(SET_DOCUMENT, SET_PACKED_DOCUMENT),
-                false => damage.to_owned(),
+                true => damage.replace("PACKED", &format!("x'{packed}'")),
+                false => damage.replace("PACKED", &format!("'\\x{packed}'")),
             };
             let store = kept.open();
             publish(&*store, &[product("A", "1"), product("B", "1")], second(1)).unwrap();

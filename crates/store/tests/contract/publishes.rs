@@ -202,7 +202,7 @@ fn live_digests_are_those_of_prepared_products(store: &dyn Store) {
     assert!(publication.keep(&a.code).unwrap());
     for (code, expected) in [("B", PutOutcome::Changed), ("D", PutOutcome::Created)] {
         let mut next = PreparedProduct::new(product(code, "2")).unwrap();
-        next.pack(store.document_form()).unwrap();
+        next.pack().unwrap();
         assert_eq!(publication.put_prepared(next).unwrap(), expected);
     }
     assert_eq!(

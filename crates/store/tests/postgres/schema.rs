@@ -169,7 +169,7 @@ fn documented_roles_suffice() {
 fn check_finds_changes_by_hand() {
     for (sql, rule) in [
         (
-            "update vitrine.product_version set document = '{' where code = 'A'",
+            "update vitrine.product_document set document = '\\x00' where product_version_id = 1",
             "document",
         ),
         (
