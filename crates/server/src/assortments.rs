@@ -111,8 +111,9 @@ pub(crate) fn rules_at(
                     newest.number
                 )
             };
-            // Versions are numbered without gaps.
-            let back = newest.number.checked_sub(number).with_context(missing)?;
+            // Versions are numbered from 1, without gaps. Those between are read, too.
+            let back = newest.number.checked_sub(number).filter(|_| number > 0);
+            let back = back.with_context(missing)?;
             let versions = store.assortment_versions(name, back.saturating_add(1))?;
             let found = versions.into_iter().find(|one| one.number == number);
             found.with_context(missing)?

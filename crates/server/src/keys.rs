@@ -144,6 +144,11 @@ pub(crate) struct Changes {
     pub(crate) quota: Option<Option<Quota>>,
 }
 
+/// The key isn't as the change was decided on.
+#[derive(Debug, thiserror::Error)]
+#[error("the key {0} was changed meanwhile; nothing was changed, look at it and try again")]
+pub(crate) struct ChangedMeanwhile(String);
+
 /// Changes the key that a name means; returns it as it was and as it is.
 pub(crate) fn change(
     store: &dyn Store,
@@ -152,11 +157,25 @@ pub(crate) fn change(
     now: Timestamp,
     context: &AuditContext,
 ) -> anyhow::Result<(KeyRecord, KeyRecord)> {
+    change_if(store, name, (changes, &|_| true), now, context)
+}
+
+/// As [`change`], if the key is as expected in the transaction that changes it; otherwise fails with [`ChangedMeanwhile`].
+pub(crate) fn change_if(
+    store: &dyn Store,
+    name: &str,
+    (changes, is_expected): (&Changes, &dyn Fn(&KeyRecord) -> bool),
+    now: Timestamp,
+    context: &AuditContext,
+) -> anyhow::Result<(KeyRecord, KeyRecord)> {
     let mut outcome = None;
     store.change_keys(context, &mut |records| {
-        let found = find(records, name, now).map(|before| {
+        let found = find(records, name, now).and_then(|before| {
+            if !is_expected(before) {
+                return Err(ChangedMeanwhile(before.prefix.clone()).into());
+            }
             let after = changes.applied_to(before);
-            (before.clone(), after)
+            Ok((before.clone(), after))
         });
         let changed = match &found {
             Ok((before, after)) if values(before) != values(after) => vec![after.clone()],

@@ -60,8 +60,7 @@ impl StoreAddress {
         if_missing: IfMissing,
         lock_wait: Duration,
     ) -> Result<Arc<dyn Store>, StoreError> {
-        // SQLite counts milliseconds in 32 bits and takes more than 24 days for none.
-        let lock_wait = lock_wait.min(Duration::from_secs(24 * 60 * 60));
+        let lock_wait = capped(lock_wait);
         Ok(match self.kind()? {
             Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, lock_wait)?),
             Kind::Postgres(target) => {
@@ -73,22 +72,13 @@ impl StoreAddress {
         })
     }
 
-    /// Returns the size of an SQLite file, in bytes, of which opening the store would rewrite most: that of an earlier schema,
-    /// whose documents aren't packed. `None` for all others.
-    #[must_use]
-    pub fn bytes_to_migrate(&self) -> Option<u64> {
-        match self.kind().ok()? {
-            Kind::Sqlite(path) => sqlite::bytes_to_migrate(&path),
-            Kind::Postgres(_) => None,
-        }
-    }
-
-    /// Opens the store for [`Store::check`]: an SQLite file is neither migrated nor changed.
+    /// Opens the store for [`Store::check`]: an SQLite file isn't changed.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
     pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
+        let lock_wait = capped(lock_wait);
         match self.kind()? {
             Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?)),
             Kind::Postgres(_) => self.open(IfMissing::Refuse, lock_wait),
@@ -107,6 +97,7 @@ impl StoreAddress {
         if_missing: IfMissing,
         lock_wait: Duration,
     ) -> Result<Arc<dyn Store>, StoreError> {
+        let lock_wait = capped(lock_wait);
         match self.kind()? {
             Kind::Postgres(target) => follow(*target, Access::Write(if_missing), lock_wait),
             Kind::Sqlite(path) => match self.open(if_missing, lock_wait) {
@@ -126,6 +117,7 @@ impl StoreAddress {
     ///
     /// As [`open_to_follow`](Self::open_to_follow).
     pub fn open_for_acts(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
+        let lock_wait = capped(lock_wait);
         match self.kind()? {
             Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::closing(path, lock_wait)?)),
             Kind::Postgres(_) => self.open_to_follow(IfMissing::Refuse, lock_wait),
@@ -178,6 +170,14 @@ impl StoreAddress {
             }),
         }
     }
+}
+
+/// Maximum time to wait for another writer.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Returns the time to wait for another writer. Both databases count its milliseconds in 32 bits, which end after 24 days.
+fn capped(lock_wait: Duration) -> Duration {
+    lock_wait.min(MAX_LOCK_WAIT)
 }
 
 fn follow(

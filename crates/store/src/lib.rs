@@ -27,19 +27,23 @@ mod check;
 mod db;
 mod digest;
 pub mod document;
+mod dry_run;
 pub mod error;
 pub mod fail_point;
 pub mod history;
 mod key_days;
+mod keys;
 mod moments;
 pub mod operators;
 pub mod overrides;
 mod postgres;
 pub mod prepared;
 pub mod problem;
+mod prune;
 mod publication;
 mod publish;
 pub mod record;
+mod restore;
 mod sqlite;
 mod texts;
 mod values;
@@ -233,7 +237,7 @@ pub trait Store:
         code: &ProductCode,
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {
-        let found = self.db().snapshot(moments::READING, |tx| {
+        let found = self.db().quick(moments::READING, |tx| {
             moments::at(tx, moment, |tx, _| {
                 moments::products_of(tx, &[code.as_str()], moment)
             })
@@ -299,6 +303,17 @@ pub trait Store:
         Ok(Box::new(publish::StorePublish::begin(self.db())?))
     }
 
+    /// Begins a publish that is only planned, on one state of the store: it waits for no writer, and none waits for it. What it
+    /// puts isn't written, so that live products are those from before. It can't be committed.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        let begun = publish::StorePublish::to_read(self.db())?;
+        Ok(Box::new(dry_run::DryRun::new(begun)))
+    }
+
     /// Takes a text down at once, or puts it back, with an entry in the audit log if that changes its status. Returns
     /// whether the store has such a text.
     ///
@@ -323,7 +338,9 @@ pub trait Store:
         &self,
         keep: Keep,
         texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError>;
+    ) -> Result<PruneReport, StoreError> {
+        prune::plan(self.db(), keep, texts_kept_since)
+    }
 
     /// Deletes versions of products that no kept revision shows, and texts that nothing names any more. Versions replaced
     /// after `texts_kept_since` stay while they have texts, which [`read_catalog`](Self::read_catalog) still returns; a
@@ -337,7 +354,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError>;
+    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
+        prune::prune(self.db(), keep, texts_kept_since)
+    }
 
     /// Returns all keys, oldest first.
     ///
@@ -353,7 +372,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError>;
+    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
+        keys::read(self.db())
+    }
 
     /// Reads the keys and writes the records that `decide` returns, in one transaction, with an entry in the audit log for
     /// each that differs.
@@ -366,7 +387,9 @@ pub trait Store:
         &self,
         context: &AuditContext,
         decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        keys::change(self.db(), context, decide)
+    }
 
     /// Records the last use of keys. This doesn't change [`state`](Self::state). Fails at once with
     /// [`StoreError::Busy`] while another process writes: try again later.
@@ -374,7 +397,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError>;
+    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
+        keys::record_use(self.db(), uses)
+    }
 
     /// Adds requests to the days of keys, and deletes some of the days before `kept_since`, in one transaction. This doesn't
     /// change [`state`](Self::state). Fails at once with [`StoreError::Busy`] while another process writes: try again later.
@@ -411,7 +436,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read at all.
-    fn check(&self) -> Result<Vec<Problem>, StoreError>;
+    fn check(&self) -> Result<Vec<Problem>, StoreError> {
+        check::run::check(self.db())
+    }
 
     /// Copies the store as of one moment into a new file, while others read and write. Only the owner can read the file,
     /// and it gets its name once it is synced to disk. Returns its live revision.
@@ -430,9 +457,11 @@ pub trait Store:
     ///
     /// # Errors
     ///
-    /// If the file is no store, was written by a newer release or fails [`check`](Self::check), or the store can't be
+    /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
     /// written. Nothing was changed then.
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError>;
+    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
+        restore::restore(self.db(), path, context)
+    }
 }
 
 /// Callback for possible changes. It must return at once.

@@ -234,8 +234,7 @@ pub trait OverrideStore: OnDb + Send + Sync {
         self.db().read(READING, |tx| read(tx, ALL))
     }
 
-    /// Returns all overrides for a check: an SQLite file is neither migrated nor changed, and one of an older schema
-    /// has none.
+    /// Returns all overrides for a check: an SQLite file isn't changed.
     ///
     /// # Errors
     ///
@@ -342,7 +341,7 @@ pub trait OverrideStore: OnDb + Send + Sync {
         code: &ProductCode,
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {
-        let found = self.db().snapshot(READING, |tx| {
+        let found = self.db().quick(READING, |tx| {
             moments::at(tx, moment, |tx, _| {
                 moments::bases_or_products_of(tx, &[code.as_str()], moment)
             })

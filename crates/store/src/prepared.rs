@@ -8,7 +8,6 @@ use vitrine_model::hexadecimal::Hexadecimal;
 
 use crate::StoreError;
 use crate::db::{OnDb, values};
-use crate::digest::Checksum;
 use crate::document::PackedDocument;
 use crate::postgres::WORK_TIMEOUT;
 use crate::record::StoredProduct;
@@ -19,7 +18,7 @@ const READING: &str = "reading the digests of records";
 /// Digest of a product, which tells a changed one from an unchanged one. It covers all fields of a [`StoredProduct`]
 /// but the place of its content resources, and doesn't depend on how the document is packed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ProductDigest(pub(crate) [u8; 32]);
+pub struct ProductDigest(pub(crate) [u8; 16]);
 
 impl fmt::Debug for ProductDigest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,7 +106,6 @@ pub struct PreparedProduct {
     /// Countries and categories as stored.
     lists: [String; 2],
     digest: ProductDigest,
-    checksum: Checksum,
     record: Option<RecordDigest>,
     packed: Option<PackedDocument>,
 }
@@ -120,12 +118,11 @@ impl PreparedProduct {
     /// If it can't be stored.
     pub fn new(product: StoredProduct) -> Result<Self, StoreError> {
         let lists = values::lists(&product)?;
-        let (digest, checksum) = values::product_digest(&product, &lists);
+        let digest = values::product_digest(&product, &lists);
         Ok(Self {
             product,
             lists,
             digest: ProductDigest(digest),
-            checksum,
             record: None,
             packed: None,
         })
@@ -168,7 +165,7 @@ impl PreparedProduct {
     }
 
     /// Returns the bytes of its digest.
-    pub(crate) fn digest_bytes(&self) -> &[u8; 32] {
+    pub(crate) fn digest_bytes(&self) -> &[u8; 16] {
         &self.digest.0
     }
 
@@ -187,11 +184,6 @@ impl PreparedProduct {
     /// Returns the packed document; empty if it wasn't packed.
     pub(crate) fn packed(&self) -> &[u8] {
         self.packed.as_ref().map_or(&[], PackedDocument::as_bytes)
-    }
-
-    /// Returns the checksum of the product and its digest.
-    pub(crate) fn checksum(&self) -> Checksum {
-        self.checksum
     }
 
     /// Returns its countries and categories as stored.

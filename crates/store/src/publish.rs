@@ -79,8 +79,20 @@ enum Part {
 impl StorePublish {
     /// See [`Store::publish`](crate::Store::publish).
     pub(crate) fn begin(db: Db<'_>) -> Result<Self, StoreError> {
-        db.begin_write(Lock::Catalog, PUBLISHING, |mut writer| {
-            let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
+        db.begin_write(Lock::Catalog, PUBLISHING, |writer| {
+            let begun = Self::begun(writer)?;
+            FailPoint::PublishBegun.pass()?;
+            Ok(begun)
+        })
+    }
+
+    /// Returns a publish that only reads. See [`Store::dry_run`](crate::Store::dry_run).
+    pub(crate) fn to_read(db: Db<'_>) -> Result<Self, StoreError> {
+        Self::begun(db.begin_read(PUBLISHING)?)
+    }
+
+    fn begun(mut writer: Writer) -> Result<Self, StoreError> {
+        let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                        (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
                        (select coalesce(max(id), 0) + 1 from vitrine.base_version), \
                        (select count(*) from vitrine.product_version where until_revision is null), \
@@ -88,29 +100,27 @@ impl StorePublish {
                           and not exists (select 1 from vitrine.product_version v \
                              where v.code = b.code and v.until_revision is null)), \
                        (select revision_id from vitrine.state)";
-            let begun = writer.tx().row(sql, &[], |row| {
-                let ids = (row.count(0)?, row.get(1)?, row.get(2)?);
-                Ok((ids, row.count(3)?, row.count(4)?, row.get(5)?))
-            })?;
-            let ((number, next_id, next_base_id), live_versions, hidden, revision_before) =
-                begun.unwrap_or_default();
-            FailPoint::PublishBegun.pass()?;
-            Ok(Self {
-                writer,
-                number,
-                first_id: next_id,
-                next_id,
-                next_base_id,
-                live_before: live_versions + hidden,
-                live_versions,
-                revision_before,
-                counts: PublishedCounts::default(),
-                has_bases: false,
-                has_others: false,
-                seen: SeenVersions::default(),
-                cache: HashMap::new(),
-                pending: Pending::default(),
-            })
+        let begun = writer.tx().row(sql, &[], |row| {
+            let ids = (row.count(0)?, row.get(1)?, row.get(2)?);
+            Ok((ids, row.count(3)?, row.count(4)?, row.get(5)?))
+        })?;
+        let ((number, next_id, next_base_id), live_versions, hidden, revision_before) =
+            begun.unwrap_or_default();
+        Ok(Self {
+            writer,
+            number,
+            first_id: next_id,
+            next_id,
+            next_base_id,
+            live_before: live_versions + hidden,
+            live_versions,
+            revision_before,
+            counts: PublishedCounts::default(),
+            has_bases: false,
+            has_others: false,
+            seen: SeenVersions::default(),
+            cache: HashMap::new(),
+            pending: Pending::default(),
         })
     }
 

@@ -1,8 +1,10 @@
 //! Webhook endpoints: what is stored of them, and the part of the store's trait that is about them
 //! (docs/contract/webhooks.md). Positions and bodies are opaque texts here.
 //!
-//! - `rows`: rows of both stores, and what operators and deliverers do to them
+//! - `rows`: rows, and what operators and deliverers do to them; `place`: where they are; `backup`: those of backups
 
+pub(crate) mod backup;
+pub(crate) mod place;
 mod rows;
 
 use std::time::Duration;
@@ -13,10 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::audit::AuditContext;
 
-pub(crate) use rows::{
-    Changed, Rows, StoredEndpoint, Which, change, create, delete, from_json, move_all, pause_all,
-    replace, take, to_json, update,
-};
+use crate::db::OnDb;
+pub(crate) use rows::{from_json, to_json};
 
 /// Time for which an endpoint is leased, by the store's clock: the database's, or that of the machine since its start.
 pub const LEASE: Duration = Duration::from_secs(30);
@@ -243,7 +243,7 @@ pub struct Attempt {
 ///
 /// Commands of operators write to the audit log and wait for other writers, as changes of keys do. What deliverers call never
 /// waits for a load.
-pub trait WebhookStore: Send + Sync {
+pub trait WebhookStore: OnDb + Send + Sync {
     /// Returns the state of all endpoints: poll it, and read more only if it differs.
     ///
     /// Endpoints that came with a copy of a database made by its own tools are paused here, before anything is delivered.
@@ -251,28 +251,37 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn webhook_state(&self) -> Result<WebhookState, StoreError>;
+    fn webhook_state(&self) -> Result<WebhookState, StoreError> {
+        place::state_of(self.db())
+    }
 
     /// Returns all endpoints, oldest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError>;
+    fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
+        let rows = place::read(self.db(), |tx| rows::read(tx, rows::Which::All))?;
+        Ok(rows.into_iter().map(|row| row.endpoint).collect())
+    }
 
     /// Returns an endpoint.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn endpoint(&self, id: &str) -> Result<Option<Endpoint>, StoreError>;
+    fn endpoint(&self, id: &str) -> Result<Option<Endpoint>, StoreError> {
+        place::read(self.db(), |tx| rows::one(tx, id))
+    }
 
     /// Returns the last attempts of an endpoint, at most [`KEPT_ATTEMPTS`], newest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn attempts(&self, id: &str) -> Result<Vec<Attempt>, StoreError>;
+    fn attempts(&self, id: &str) -> Result<Vec<Attempt>, StoreError> {
+        place::read(self.db(), |tx| rows::attempts(tx, id))
+    }
 
     /// Creates an endpoint, and records the fingerprint of the key file if there was no endpoint before.
     ///
@@ -285,7 +294,11 @@ pub trait WebhookStore: Send + Sync {
         new: &NewEndpoint,
         key_fingerprint: &str,
         context: &AuditContext,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        place::change(self.db(), true, context, |tx| {
+            rows::create(tx, new, key_fingerprint)
+        })
+    }
 
     /// Changes an endpoint. Returns it as it is then; `None` if there is none.
     ///
@@ -297,7 +310,9 @@ pub trait WebhookStore: Send + Sync {
         id: &str,
         change: &EndpointChange,
         context: &AuditContext,
-    ) -> Result<Option<Endpoint>, StoreError>;
+    ) -> Result<Option<Endpoint>, StoreError> {
+        place::change(self.db(), false, context, |tx| rows::change(tx, id, change))
+    }
 
     /// Makes all endpoints of a key those of its successor. Returns their number.
     ///
@@ -309,7 +324,11 @@ pub trait WebhookStore: Send + Sync {
         from_key: &str,
         to_key: &str,
         context: &AuditContext,
-    ) -> Result<u64, StoreError>;
+    ) -> Result<u64, StoreError> {
+        place::change(self.db(), false, context, |tx| {
+            rows::move_all(tx, from_key, to_key)
+        })
+    }
 
     /// Deletes an endpoint and its attempts; with the last one also the fingerprint of the key file. Returns whether there
     /// was one.
@@ -317,7 +336,9 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn delete_endpoint(&self, id: &str, context: &AuditContext) -> Result<bool, StoreError>;
+    fn delete_endpoint(&self, id: &str, context: &AuditContext) -> Result<bool, StoreError> {
+        place::change(self.db(), false, context, |tx| rows::delete_one(tx, id))
+    }
 
     /// Leases those of the endpoints that exist and that nobody else leases, whatever their status, for [`LEASE`]. Returns
     /// each as it is then.
@@ -325,7 +346,9 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn take_endpoints(&self, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError>;
+    fn take_endpoints(&self, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError> {
+        place::deliver(self.db(), |tx| rows::take(tx, ids))
+    }
 
     /// Writes the state of delivery of leased endpoints, in one transaction. Returns for each whether it was written: false
     /// if the fence was raised meanwhile; a release then still ends a lease with the same token.
@@ -333,5 +356,7 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn update_deliveries(&self, updates: &[DeliveryUpdate]) -> Result<Vec<bool>, StoreError>;
+    fn update_deliveries(&self, updates: &[DeliveryUpdate]) -> Result<Vec<bool>, StoreError> {
+        place::deliver(self.db(), |tx| rows::update(tx, updates))
+    }
 }

@@ -24,8 +24,6 @@ mod connection;
 mod database;
 #[path = "postgres/outage.rs"]
 mod outage;
-#[path = "postgres/overrides.rs"]
-mod overrides;
 #[path = "postgres/schema.rs"]
 mod schema;
 

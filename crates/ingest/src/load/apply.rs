@@ -98,7 +98,10 @@ pub(super) fn apply(
     report: &mut Report,
     progress: &dyn Progress,
 ) -> anyhow::Result<Option<Applied>> {
-    let mut publication = overrides::publish(store)?;
+    let mut publication = match order.intent {
+        Intent::Apply => overrides::publish(store)?,
+        Intent::DryRun => overrides::dry_run(store)?,
+    };
     let mut applying = Applying {
         publication: &mut *publication,
         plan: Plan::new(order.detail),

@@ -14,7 +14,7 @@ use vitrine_store::{Store, StoreError};
 
 pub use super::changed::Changed;
 pub use super::compared::Notices;
-use super::instants::{Begun, publish_in_time};
+use super::instants::{Begun, due, publish_in_time};
 use super::pass::{Pass, each_base, hidden};
 use super::unreadable::{ReadOverrides, Rebuild};
 use super::{Definition, Override};
@@ -357,7 +357,8 @@ fn at(open: Vec<StoredOverride>, time: Timestamp) -> Vec<StoredOverride> {
     let lasts = |one: &StoredOverride| one.made.until.is_none_or(|until| until > time);
     let mut open: Vec<StoredOverride> = open.into_iter().filter(lasts).collect();
     for one in &mut open {
-        if one.made.from <= time {
+        // One that can't be read doesn't begin.
+        if due(one).is_some_and(|_| one.made.from <= time) {
             one.made.status = OverrideStatus::Active;
         }
     }

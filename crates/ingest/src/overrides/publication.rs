@@ -28,7 +28,22 @@ const BATCH: usize = 500;
 ///
 /// As [`Store::publish`], or if an override is damaged.
 pub fn publish(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreError> {
-    let mut inner = store.publish()?;
+    on(store, store.publish()?)
+}
+
+/// Begins a publish of bases that is only planned: see [`Store::dry_run`].
+///
+/// # Errors
+///
+/// As [`Store::dry_run`], or if an override is damaged.
+pub fn dry_run(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreError> {
+    on(store, store.dry_run()?)
+}
+
+fn on<'s>(
+    store: &'s dyn Store,
+    mut inner: Box<dyn StorePublication + 's>,
+) -> Result<Box<dyn Publication + 's>, StoreError> {
     let active = Override::read_active(inner.open_overrides()?)?;
     let overridden = inner.overridden()?;
     let hidden = overridden.iter().filter(|product| product.is_hidden);

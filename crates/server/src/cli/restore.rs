@@ -28,7 +28,7 @@ Exit codes:
   0  restored
   1  failed: the store can't be written; nothing was changed
   2  the command line was wrong, such as no --yes without a terminal
-  3  refused: not a store, damaged, of a newer release, or keys might see more; nothing was changed
+  3  refused: not a store, damaged, of another format, or keys might see more; nothing was changed
   4  done in part: the webhook endpoints couldn't be restored, and are paused";
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
@@ -166,7 +166,7 @@ fn refused(error: StoreError) -> anyhow::Result<Outcome> {
     match error {
         StoreError::UnusableBackup { .. }
         | StoreError::NotAStore { .. }
-        | StoreError::NewerSchema { .. } => {
+        | StoreError::OtherFormat { .. } => {
             writeln!(output::stderr(), "vitrine: {error}")?;
             Ok(Outcome::Refused)
         }

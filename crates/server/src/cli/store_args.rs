@@ -1,6 +1,5 @@
 //! Settings of the store: its address, and the time to wait for it.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use clap::Args;
 use tempfile::TempDir;
 use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};
 
-use super::{output, read_secret};
+use super::read_secret;
 
 /// Address of the store, and the time to wait for others there.
 #[derive(Debug, Args)]
@@ -54,9 +53,7 @@ const ACT_WAIT: Duration = Duration::from_secs(10);
 impl StoreArgs {
     /// Opens the store.
     pub(super) fn open(&self, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
-        let address = self.address()?;
-        announce_migration(&address);
-        address.open(if_missing, self.patience())
+        self.address()?.open(if_missing, self.patience())
     }
 
     /// Opens the store as it is, for a check.
@@ -69,9 +66,7 @@ impl StoreArgs {
         &self,
         if_missing: IfMissing,
     ) -> Result<Arc<dyn Store>, StoreError> {
-        let address = self.address()?;
-        announce_migration(&address);
-        address.open_to_follow(if_missing, self.patience())
+        self.address()?.open_to_follow(if_missing, self.patience())
     }
 
     /// Opens the store for acts of operators on a server, who wait for other writers for a moment only.
@@ -99,22 +94,6 @@ impl StoreArgs {
 
     fn patience(&self) -> Duration {
         Duration::from_secs(self.wait_seconds)
-    }
-}
-
-/// Minimum size of a file whose migration is announced, in bytes: a smaller one takes a second or two.
-const LONG_MIGRATION_BYTES: u64 = 200 << 20;
-
-/// Says that opening the store takes long, if it does.
-fn announce_migration(address: &StoreAddress) {
-    let bytes = address.bytes_to_migrate().unwrap_or_default();
-    if bytes >= LONG_MIGRATION_BYTES {
-        let megabytes = bytes / 1_000_000;
-        let text = format!(
-            "migrating the store to this release's schema: {megabytes} MB, which may take minutes; an interruption leaves it as it was\n"
-        );
-        // The store is opened whether that can be written or not.
-        let _ = output::stderr().write_all(text.as_bytes());
     }
 }
 

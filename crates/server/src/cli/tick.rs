@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
-use vitrine_ingest::overrides::instants::apply_next;
+use vitrine_ingest::overrides::instants::{apply_next, held_up};
 use vitrine_store::IfMissing;
 
 use super::logging::LogArgs;
@@ -50,7 +50,10 @@ impl Tick {
                 let line = instant_json(&applied);
                 print(&format!("{line}\n"))?;
             }
-            return Ok(Outcome::Done);
+            return match held_up(&*store)?.first() {
+                Some(one) => Err(one.error().into()),
+                None => Ok(Outcome::Done),
+            };
         }
         let store = store.open_to_follow(IfMissing::Refuse)?;
         let metrics = Arc::new(InstantMetrics::default());

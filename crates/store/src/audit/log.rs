@@ -8,8 +8,9 @@ use super::{AuditContext, AuditEntry, AuditRow, Chain, Change, Confirmation, Sta
 use crate::StoreError;
 use crate::db::{Column, Row, Tx, values};
 use crate::fail_point::FailPoint;
+use crate::keys;
 use crate::operators::LoggedOperators;
-use crate::values::{KeyRow, text_digest};
+use crate::values::text_digest;
 
 pub(crate) const READING: &str = "reading the audit log";
 const WRITING: &str = "writing the audit log";
@@ -118,9 +119,8 @@ pub(crate) fn each(tx: &mut Tx<'_>, mut visit: impl FnMut(&AuditRow)) -> Result<
     })
 }
 
-/// Returns the state that a restore compares. `keys` are the rows that can be read; texts with unreadable values are left
-/// out.
-pub(crate) fn standing(tx: &mut Tx<'_>, keys: Vec<KeyRow>) -> Result<Standing, StoreError> {
+/// Returns the state that a restore compares. Keys and texts with unreadable values are left out.
+pub(crate) fn standing(tx: &mut Tx<'_>) -> Result<Standing, StoreError> {
     let sql = "select digest from vitrine.markdown_text where taken_down_at is not null";
     let mut taken_down = BTreeSet::new();
     tx.each(sql, &[], |row| {
@@ -133,9 +133,7 @@ pub(crate) fn standing(tx: &mut Tx<'_>, keys: Vec<KeyRow>) -> Result<Standing, S
     let overrides =
         "select number, definition, status from vitrine.catalog_override where status <> 'ended'";
     Ok(Standing {
-        keys: (keys.into_iter())
-            .filter_map(|row| row.try_into().ok())
-            .collect(),
+        keys: keys::readable_records(tx)?,
         taken_down,
         assortments: by_first(tx, assortments)?,
         overrides: by_first(tx, overrides)?,

@@ -5,10 +5,9 @@ use std::ops::Range;
 use crate::StoreError;
 use crate::base::texts_of_json;
 use crate::db::Row;
-use crate::digest::Checksum;
 use crate::document::unpack_into;
 use crate::record::{OwnText, StoredDigest, StoredProduct};
-use crate::values::{bytes_32, code, read_lists};
+use crate::values::{code, hash_bytes, read_lists};
 
 /// Versions and their documents, as [`PRODUCT_COLUMNS`] names them.
 pub(crate) const VERSIONS: &str = "vitrine.product_version v \
@@ -19,11 +18,11 @@ pub(crate) const PRODUCT_COLUMNS: &str = "v.id, v.code, d.document, v.content_st
     v.discount_multiplier, v.is_orderable, v.countries, v.categories, \
     (select json_agg(json_build_object('name', t.name, 'digest', encode(t.digest, 'hex'), \
        'source', t.source_url))::text from vitrine.product_text t where t.product_version_id = v.id), \
-    v.digest, v.checksum";
+    v.digest";
 
-/// Columns of a base, likewise; it has no checksum.
+/// Columns of a base, likewise.
 pub(crate) const BASE_COLUMNS: &str = "b.id, b.code, b.document, b.content_start, b.content_end, \
-    b.discount_multiplier, b.is_orderable, b.countries, b.categories, b.own_texts, b.digest, null";
+    b.discount_multiplier, b.is_orderable, b.countries, b.categories, b.own_texts, b.digest";
 
 /// A row of a product or of a base.
 pub(crate) struct ProductRow<'r> {
@@ -39,7 +38,7 @@ pub(crate) struct ProductRow<'r> {
 
 impl<'r> ProductRow<'r> {
     /// Number of columns.
-    pub(crate) const COLUMNS: usize = 12;
+    pub(crate) const COLUMNS: usize = 11;
 
     /// Reads a row; its document is unpacked into `unpacked`.
     ///
@@ -64,11 +63,11 @@ impl<'r> ProductRow<'r> {
 
     /// Returns the stored digest of the product that this row has.
     pub(crate) fn stored_digest(&self, row: &Row<'_>) -> Result<StoredDigest, StoreError> {
-        let digests = (bytes_32(row.get(10)?)?, Checksum::stored(row.get(11)?));
+        let digest = hash_bytes(row.get(10)?)?;
         let parts = [self.discount_multiplier, self.countries, self.categories];
         let is_orderable = i64::from(self.is_orderable);
         Ok(StoredDigest::new(
-            digests,
+            digest,
             is_orderable,
             parts,
             &self.own_texts,

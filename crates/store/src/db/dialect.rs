@@ -1,11 +1,10 @@
 //! SQL as SQLite takes it. It is written as PostgreSQL takes it, within what both can do.
 
-/// What differs by its name only: SQLite has one schema, one writer, bytes for an order, and no types of expressions.
-/// What stands in `/*sqlite … */` is for SQLite alone: which index to take, or in which order to join.
-const REPLACED: [(&str, &str); 18] = [
+/// What differs by its name only: SQLite has one schema, one writer, bytes for an order, and no types of expressions. What
+/// stands in `/*sqlite … */` is for SQLite alone: which index to take, or in which order to join.
+const REPLACED: [(&str, &str); 17] = [
     ("/*sqlite ", ""),
     ("*/", ""),
-    ("vitrine.markdown_text", "text"),
     ("vitrine.", ""),
     (" for update skip locked", ""),
     (" for update", ""),

@@ -13,11 +13,12 @@ mod row;
 mod value;
 mod writer;
 
+use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-pub(crate) use self::copy::Rows;
 #[cfg(test)]
 pub(crate) use self::dialect::sqlite as sqlite_sql;
 pub(crate) use self::row::{Column, Row};
@@ -25,8 +26,9 @@ pub(crate) use self::value::{Value, values};
 pub(crate) use self::writer::Writer;
 use crate::StoreError;
 use crate::fail_point::FailPoint;
+pub(crate) use crate::postgres::WORK_TIMEOUT;
 use crate::postgres::{
-    BEGIN, BEGIN_READ, Lock, PostgresStore, READ_TIMEOUT, SORT_TIMEOUT, Session, take_lock,
+    BEGIN, Lock, PostgresStore, READ_TIMEOUT, SORT_TIMEOUT, Session, begin_quick, take_lock,
 };
 use crate::sqlite::{SqliteStore, committed, during};
 
@@ -44,9 +46,9 @@ pub trait OnDb {
 
 /// Begins a transaction that waits only a moment for rows that others write.
 const BEGIN_BRIEF: &str = "begin isolation level read committed read write; \
-    set local statement_timeout = 0; set local lock_timeout = 100";
+    set local statement_timeout = '1h'; set local lock_timeout = 100";
 
-impl Db<'_> {
+impl<'s> Db<'s> {
     /// Returns whether the store can only be read.
     pub(crate) fn is_read_only(self) -> bool {
         match self {
@@ -55,7 +57,7 @@ impl Db<'_> {
         }
     }
 
-    /// Runs a statement or two on the held connection, without a transaction. For calls that take microseconds.
+    /// Reads a row or two on the held connection, as of one moment.
     pub(crate) fn quick<T>(
         self,
         doing: &'static str,
@@ -64,21 +66,20 @@ impl Db<'_> {
         match self {
             Self::Sqlite(store) => {
                 let mut held = store.quick()?;
-                let outcome = work(&mut Tx::sqlite(&held.connection, doing));
+                let outcome = (|| {
+                    let transaction = held.connection.transaction().map_err(during(doing))?;
+                    work(&mut Tx::sqlite(&transaction, doing))
+                })();
                 held.close_on_error(&outcome)?;
                 outcome
             }
-            Self::Postgres(store) => store.quick(|session| work(&mut Tx::postgres(session, doing))),
+            Self::Postgres(store) => store.quick(|session| {
+                let begin = begin_quick(store.quick_timeout);
+                session.transaction(doing, &begin, |session| {
+                    work(&mut Tx::postgres(session, doing))
+                })
+            }),
         }
-    }
-
-    /// Reads on the held connection, as of one moment. For reads that take microseconds.
-    pub(crate) fn snapshot<T>(
-        self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.quick(doing, |tx| tx.transaction(BEGIN_READ, work))
     }
 
     /// Reads on a separate connection, as of one moment. A server waits for `READ_TIMEOUT` for the next rows.
@@ -109,8 +110,7 @@ impl Db<'_> {
         }
     }
 
-    /// Runs a transaction that writes, on a separate connection. Waits for another writer: of the same subject in
-    /// PostgreSQL, of any in SQLite.
+    /// Runs a transaction that writes, on a separate connection: see [`WriteConnection::write`].
     pub(crate) fn write<T>(
         self,
         lock: Lock,
@@ -118,19 +118,16 @@ impl Db<'_> {
         doing: &'static str,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match self {
-            Self::Sqlite(store) => {
-                let mut connection = store.connect_to_change()?;
-                store.with_lock_holder(write(&mut connection, committed_at, doing, work))
-            }
-            Self::Postgres(store) => {
-                let mut session = store.writer()?;
-                session.transaction(doing, BEGIN, |session| {
-                    take_lock(session, lock, store.lock_wait)?;
-                    work(&mut Tx::postgres(session, doing))
-                })
-            }
-        }
+        self.writer()?
+            .write_until(lock, Some(committed_at), doing, work)
+    }
+
+    /// Opens a separate connection for several transactions that write.
+    pub(crate) fn writer(self) -> Result<WriteConnection<'s>, StoreError> {
+        Ok(match self {
+            Self::Sqlite(store) => WriteConnection::Sqlite(store, store.connect_to_change()?),
+            Self::Postgres(store) => WriteConnection::Postgres(store, store.writer()?),
+        })
     }
 
     /// Runs a transaction that writes rows which others write for moments only, and that servers can repeat: fails with
@@ -147,11 +144,105 @@ impl Db<'_> {
                 let mut connection = store.connect()?;
                 let wait = wait.min(store.lock_wait);
                 connection.busy_timeout(wait).map_err(during(doing))?;
-                write(&mut connection, committed_at, doing, work)
+                write(&mut connection, Some(committed_at), doing, work)
             }
-            Self::Postgres(store) => {
-                store.quick(|session| Tx::postgres(session, doing).transaction(BEGIN_BRIEF, work))
+            Self::Postgres(_) => self.write_on_held(BEGIN_BRIEF, doing, work),
+        }
+    }
+
+    /// Runs a short transaction of PostgreSQL that writes, on the held connection.
+    pub(crate) fn write_quickly<T>(
+        self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write_on_held(BEGIN, doing, work)
+    }
+
+    fn write_on_held<T>(
+        self,
+        begin: &str,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(_) => Err(StoreError::Unsupported("SQLite has no such transaction")),
+            Self::Postgres(store) => store.quick(|session| {
+                session.transaction(doing, begin, |session| {
+                    work(&mut Tx::postgres(session, doing))
+                })
+            }),
+        }
+    }
+}
+
+/// Clock of leases, which nobody sets: the database's in PostgreSQL, that of the machine since its start in SQLite.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeaseClock {
+    /// SQL for the present time in milliseconds, in statements whose parameter `$1` is `value`.
+    pub(crate) now: &'static str,
+    pub(crate) value: i64,
+    /// Start of the machine: times of another start can't be compared.
+    pub(crate) id: &'static str,
+}
+
+impl LeaseClock {
+    fn of_machine() -> Result<Self, StoreError> {
+        static BOOT: OnceLock<String> = OnceLock::new();
+        let id = match BOOT.get() {
+            Some(id) => id,
+            None => {
+                let path = Path::new("/proc/sys/kernel/random/boot_id");
+                let read = std::fs::read_to_string(path).map_err(|source| StoreError::File {
+                    doing: "read",
+                    path: path.to_owned(),
+                    source,
+                });
+                let id = read?.trim_end().to_owned();
+                BOOT.get_or_init(|| id)
             }
+        };
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Ok(Self {
+            now: "$1",
+            value: now.tv_sec * 1_000 + now.tv_nsec / 1_000_000,
+            id,
+        })
+    }
+}
+
+/// A separate connection for writing.
+pub(crate) enum WriteConnection<'s> {
+    Sqlite(&'s SqliteStore, Connection),
+    Postgres(&'s PostgresStore, Session),
+}
+
+impl WriteConnection<'_> {
+    /// Runs a transaction that writes. Waits for another writer: of the same subject in PostgreSQL, of any in SQLite.
+    pub(crate) fn write<T>(
+        &mut self,
+        lock: Lock,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write_until(lock, None, doing, work)
+    }
+
+    fn write_until<T>(
+        &mut self,
+        lock: Lock,
+        committed_at: Option<FailPoint>,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::Sqlite(store, connection) => {
+                store.with_lock_holder(write(connection, committed_at, doing, work))
+            }
+            Self::Postgres(store, session) => session.transaction(doing, BEGIN, |session| {
+                take_lock(session, lock, store.lock_wait)?;
+                work(&mut Tx::postgres(session, doing))
+            }),
         }
     }
 }
@@ -159,7 +250,7 @@ impl Db<'_> {
 /// Runs a transaction of SQLite that writes.
 fn write<T>(
     connection: &mut Connection,
-    committed_at: FailPoint,
+    committed_at: Option<FailPoint>,
     doing: &'static str,
     work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
@@ -167,7 +258,10 @@ fn write<T>(
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(during(doing))?;
     let done = work(&mut Tx::sqlite(&transaction, doing))?;
-    committed(transaction.commit(), committed_at, doing)?;
+    match committed_at {
+        Some(point) => committed(transaction.commit(), point, doing)?,
+        None => transaction.commit().map_err(during(doing))?,
+    }
     Ok(done)
 }
 
@@ -329,6 +423,52 @@ impl<'c> Tx<'c> {
         }
     }
 
+    /// Runs a statement once for each of these lists of parameters: in PostgreSQL without waiting in between.
+    pub(crate) fn execute_each(
+        &mut self,
+        sql: &str,
+        lists: &[Vec<Value<'_>>],
+    ) -> Result<(), StoreError> {
+        match &mut self.connection {
+            On::Sqlite(_) => lists
+                .iter()
+                .try_for_each(|values| self.execute(sql, values).map(drop)),
+            On::Postgres(session) => {
+                let lists: Vec<_> = lists.iter().map(|values| value::params(values)).collect();
+                session.execute_each(self.doing, sql, &lists)
+            }
+        }
+    }
+
+    /// Returns the clock of leases.
+    pub(crate) fn lease_clock(&self) -> Result<LeaseClock, StoreError> {
+        match &self.connection {
+            On::Sqlite(_) => LeaseClock::of_machine(),
+            On::Postgres(_) => Ok(LeaseClock {
+                now: "(extract(epoch from clock_timestamp()) * 1000)::bigint",
+                value: 0,
+                id: "",
+            }),
+        }
+    }
+
+    /// Returns whether statements can go on after an error.
+    pub(crate) fn is_usable(&self) -> bool {
+        match &self.connection {
+            On::Sqlite(_) => true,
+            On::Postgres(session) => session.is_usable(),
+        }
+    }
+
+    /// Returns the free space in an SQLite file that later writes reuse, in bytes.
+    pub(crate) fn free_bytes(&mut self) -> Result<u64, StoreError> {
+        let sql = "select freelist_count * page_size from pragma_freelist_count, pragma_page_size";
+        match &self.connection {
+            On::Sqlite(_) => self.value(sql, &[]).map(i64::unsigned_abs),
+            On::Postgres(_) => Ok(0),
+        }
+    }
+
     /// Tells PostgreSQL how to find rows from now on in this transaction.
     pub(crate) fn plan(&mut self, plan: Plan) -> Result<(), StoreError> {
         match &mut self.connection {
@@ -357,24 +497,6 @@ impl<'c> Tx<'c> {
         match &mut self.connection {
             On::Sqlite(_) => Ok(()),
             On::Postgres(session) => session.run(self.doing, "select pg_notify('vitrine', '')"),
-        }
-    }
-
-    /// Runs `work` in a transaction, which `begin` begins in PostgreSQL. In SQLite it can only read.
-    fn transaction<T>(
-        &mut self,
-        begin: &str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let doing = self.doing;
-        match &mut self.connection {
-            On::Sqlite(connection) => {
-                let transaction = connection.unchecked_transaction().map_err(during(doing))?;
-                work(&mut Tx::sqlite(&transaction, doing))
-            }
-            On::Postgres(session) => session.transaction(doing, begin, |session| {
-                work(&mut Tx::postgres(session, doing))
-            }),
         }
     }
 }

@@ -32,6 +32,35 @@ impl<'r> Row<'r> {
         }
     }
 
+    /// Returns a column with a text, for a report: even one that isn't UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// If the column can't be read.
+    pub(crate) fn lossy(&self, column: usize) -> Result<String, StoreError> {
+        match self {
+            Self::Sqlite(row) => match row.get_ref(column) {
+                Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                    Ok(String::from_utf8_lossy(bytes).into_owned())
+                }
+                _ => Ok("?".to_owned()),
+            },
+            Self::Postgres(_) => self.get(column),
+        }
+    }
+
+    /// Returns a boolean column as it is stored: SQLite may have any number in it.
+    ///
+    /// # Errors
+    ///
+    /// If the column has another type.
+    pub(crate) fn number_or_boolean(&self, column: usize) -> Result<i64, StoreError> {
+        match self {
+            Self::Sqlite(_) => self.get(column),
+            Self::Postgres(_) => self.get::<bool>(column).map(i64::from),
+        }
+    }
+
     /// Returns a column with a number that is never negative.
     ///
     /// # Errors

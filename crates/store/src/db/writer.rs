@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::{Db, Tx};
 use crate::StoreError;
 use crate::fail_point::FailPoint;
-use crate::postgres::{BEGIN, Lock, READ_TIMEOUT, Session, WORK_TIMEOUT, take_lock};
+use crate::postgres::{BEGIN, BEGIN_READ, Lock, Session, WORK_TIMEOUT, take_lock};
 use crate::sqlite::{committed, during};
 
 /// A transaction that writes much, on a connection of its own. Dropping it closes the connection, which rolls back
@@ -47,13 +47,32 @@ impl Db<'_> {
                 let mut session = store.writer()?;
                 // Read committed: after the lock is taken, each statement sees what other writers committed.
                 session.run(doing, BEGIN)?;
-                session.set_timeout(store.lock_wait + READ_TIMEOUT);
                 take_lock(&mut session, lock, store.lock_wait)?;
-                session.set_timeout(WORK_TIMEOUT);
                 let connection = Own::Postgres(Box::new(session));
                 begun(Writer { connection, doing })
             }
         }
+    }
+}
+
+impl Db<'_> {
+    /// Begins a transaction that reads one state for long.
+    pub(crate) fn begin_read(self, doing: &'static str) -> Result<Writer, StoreError> {
+        let connection = match self {
+            Self::Sqlite(store) => {
+                let connection = store.connect()?;
+                let begin =
+                    "pragma temp_store = memory; pragma cache_size = -65536; begin deferred";
+                connection.execute_batch(begin).map_err(during(doing))?;
+                Own::Sqlite(connection)
+            }
+            Self::Postgres(store) => {
+                let mut session = store.session(WORK_TIMEOUT)?;
+                session.run(doing, BEGIN_READ)?;
+                Own::Postgres(Box::new(session))
+            }
+        };
+        Ok(Writer { connection, doing })
     }
 }
 

@@ -20,12 +20,19 @@ pub(crate) const SORT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of a statement of a command that reads or writes much. A broken network is noticed long before.
 pub(crate) const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// Notifies listeners when the transaction is committed.
-pub(super) const NOTIFY: &str = "select pg_notify('vitrine', '')";
-
-/// Begins a read-only transaction as of one moment, without the role's or the database's timeout.
+/// Begins a read-only transaction as of one moment, whatever timeout the role or the database has set. The statement's own
+/// ends what a lost client has left behind: rows that nobody takes.
 pub(crate) const BEGIN_READ: &str =
-    "begin isolation level repeatable read read only; set local statement_timeout = 0";
+    "begin isolation level repeatable read read only; set local statement_timeout = '1h'";
 
-/// Begins a transaction that writes, whatever the role or the database has set. Timeouts are on this side.
-pub(crate) const BEGIN: &str = "begin isolation level read committed read write; set local statement_timeout = 0; set local vitrine.knows_overrides = 'yes'";
+/// Begins a transaction that writes.
+pub(crate) const BEGIN: &str =
+    "begin isolation level read committed read write; set local statement_timeout = '1h'";
+
+/// Returns what begins a transaction for a row or two, read as of one moment.
+pub(crate) fn begin_quick(limit: Duration) -> String {
+    let limit = limit.as_millis();
+    format!(
+        "begin isolation level repeatable read read only; set local statement_timeout = {limit}"
+    )
+}

@@ -2,50 +2,44 @@
 //!
 //! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors; `limits`: its timeouts
 //! - `schema`: recognising, creating and migrating the schema
-//! - `keys`: API keys; `assortments`: assortments; `prune`: deleting old revisions' data; `check`: checks of all data
-//! - `restore`: moving an SQLite store here; `listen`: hints of changes; `webhooks`: webhook endpoints
-
-mod assortments;
-mod cancel;
-mod check;
+//! - `lock`: locks of writers; `listen`: hints of changes
 
 mod failure;
-mod keys;
 mod limits;
 mod listen;
 mod lock;
 mod password;
-mod prune;
-mod restore;
 mod schema;
 mod session;
 mod target;
 mod tls;
-mod webhooks;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
-use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-pub(crate) use self::limits::{BEGIN, BEGIN_READ, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT};
-use self::limits::{COMMAND_TIMEOUT, NOTIFY, POLL_INTERVAL, QUICK_TIMEOUT};
+pub(crate) use self::limits::{
+    BEGIN, BEGIN_READ, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT, begin_quick,
+};
+use self::limits::{COMMAND_TIMEOUT, POLL_INTERVAL, QUICK_TIMEOUT};
 pub(crate) use self::lock::{Lock, take as take_lock};
 use self::session::Background;
 pub(crate) use self::session::Session;
 pub(crate) use self::target::Target;
+use crate::assortment::AssortmentStore;
 use crate::audit::AuditContext;
-use crate::db::{Db, OnDb};
+use crate::db::{Db, OnDb, Tx};
 use crate::operators::OperatorStore;
 use crate::overrides::OverrideStore;
 use crate::prepared::RecordDigestStore;
-use crate::problem::Problem;
-use crate::record::{Keep, PruneReport, StoreState};
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
+use crate::sqlite::VerifiedCopy;
+use crate::webhooks::WebhookStore;
+use crate::{Hint, HintGuard, IfMissing, Store, StoreError, restore};
+
+const CREATING: &str = "creating the store";
 
 /// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +60,7 @@ pub struct PostgresStore {
     access: Access,
     pub(crate) lock_wait: Duration,
     /// Timeout of a call for a row or two.
-    quick_timeout: Duration,
+    pub(crate) quick_timeout: Duration,
     background: Arc<Background>,
     /// True once the store was found: if it is gone later, it isn't created again.
     was_seen: AtomicBool,
@@ -118,7 +112,11 @@ impl PostgresStore {
         let background = Arc::new(Background::start()?);
         let target = Arc::new(target.with_default_timeout(COMMAND_TIMEOUT));
         let mut session = Session::open(&background, &target, WORK_TIMEOUT)?;
-        restore::create_from(&mut session, &target.place, backup, context)
+        let copy = VerifiedCopy::temporary(backup)?;
+        session.transaction(CREATING, BEGIN, |session| {
+            schema::create(session, &target.place)?;
+            restore::fill(&mut Tx::postgres(session, CREATING), &copy, backup, context)
+        })
     }
 
     /// Runs a short call on the held connection.
@@ -145,7 +143,7 @@ impl PostgresStore {
     }
 
     /// Opens a separate connection, for calls that take longer, and checks the schema.
-    fn session(&self, limit: Duration) -> Result<Session, StoreError> {
+    pub(crate) fn session(&self, limit: Duration) -> Result<Session, StoreError> {
         let mut session = Session::open(&self.background, &self.target, limit.min(READ_TIMEOUT))?;
         let access = match self.access {
             Access::Write(_) if self.was_seen.load(Ordering::Relaxed) => {
@@ -193,11 +191,15 @@ impl OnDb for PostgresStore {
     }
 }
 
+impl AssortmentStore for PostgresStore {}
+
 impl OperatorStore for PostgresStore {}
+
+impl OverrideStore for PostgresStore {}
 
 impl RecordDigestStore for PostgresStore {}
 
-impl OverrideStore for PostgresStore {}
+impl WebhookStore for PostgresStore {}
 
 impl Store for PostgresStore {
     fn poll_interval(&self) -> Duration {
@@ -212,50 +214,9 @@ impl Store for PostgresStore {
         }
     }
 
-    fn plan_prune(
-        &self,
-        keep: Keep,
-        texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError> {
-        self.read(prune::PRUNING, WORK_TIMEOUT, |session| {
-            prune::plan(session, keep, texts_kept_since)
-        })
-    }
-
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
-        prune::prune(&mut self.writer()?, keep, texts_kept_since, self.lock_wait)
-    }
-
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        self.quick(|session| session.transaction(keys::READING, BEGIN_READ, keys::read))
-    }
-
-    fn change_keys(
-        &self,
-        context: &AuditContext,
-        decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError> {
-        keys::change(&mut self.writer()?, context, decide, self.lock_wait)
-    }
-
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        match self.access {
-            Access::ReadOnly => Ok(()),
-            Access::Write(_) => self.quick(|session| keys::record_use(session, uses)),
-        }
-    }
-
-    fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        self.read(check::CHECKING, WORK_TIMEOUT, check::check)
-    }
-
     fn backup(&self, _path: &Path) -> Result<Option<Revision>, StoreError> {
         Err(StoreError::Unsupported(
             "`vitrine backup` copies only SQLite stores; back up a PostgreSQL store with PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`",
         ))
-    }
-
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
-        restore::restore(&mut self.writer()?, path, context, self.lock_wait)
     }
 }

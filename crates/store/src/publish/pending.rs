@@ -181,14 +181,13 @@ fn write_versions(
     if versions.is_empty() {
         return Ok(());
     }
-    let table = "vitrine.product_version (id, from_revision, record_digest, checksum, code, digest, content_start, \
+    let table = "vitrine.product_version (id, from_revision, record_digest, code, digest, content_start, \
                  content_end, discount_multiplier, is_orderable, countries, categories)";
     tx.insert_rows(table, |into| {
         versions.iter().try_for_each(|(id, product)| {
             let record = product.record();
             let record = record.as_ref().map(|digest| &digest.0[..]);
-            let checksum = product.checksum();
-            let own = values![*id, revision, record, &checksum.0];
+            let own = values![*id, revision, record];
             into.row(&[&own[..], &columns(product)].concat())
         })
     })?;

@@ -41,15 +41,3 @@ pub(crate) fn committed(
         other => other,
     })
 }
-
-/// Returns whether a row could be read and only a value in it is invalid.
-pub(crate) fn is_value_error(error: &StoreError) -> bool {
-    match error {
-        StoreError::Damaged(_) => true,
-        StoreError::Database { source, .. } => {
-            let error = source.downcast_ref::<rusqlite::Error>();
-            error.is_some_and(|error| error.sqlite_error_code().is_none())
-        }
-        _ => false,
-    }
-}

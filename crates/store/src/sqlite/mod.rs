@@ -1,65 +1,54 @@
 //! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`: writes are rare, and what was
 //! acknowledged is durable.
 //!
-//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held; `pack`: packing what earlier releases stored
-//! - `prune`: deleting old revisions' data
-//! - `keys`: API keys; `assortments`: assortments
-//! - `check`: checks of all data; `failure`: SQLite's errors
-//! - `backup`: backup and restore; `partial`: incomplete files
-//! - `holder`: the process that holds the write lock
-//! - `wal`: the write-ahead log, and its size
-//! - `webhooks`: webhook endpoints, in a file of their own
+//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held
+//! - `backup`: backups, and copies to restore; `partial`: incomplete files
+//! - `holder`: the process that holds the write lock; `wal`: the write-ahead log, and its size; `failure`: SQLite's errors
 
-mod assortments;
 mod backup;
-mod check;
 mod failure;
 mod holder;
-mod keys;
 mod open;
-mod pack;
 mod partial;
-mod prune;
 mod quick;
 mod wal;
-mod webhooks;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use rusqlite::Connection;
-use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-use crate::audit::AuditContext;
+use crate::assortment::AssortmentStore;
+use crate::check::run as check;
 use crate::db::{Db, OnDb, Tx};
 use crate::operators::OperatorStore;
 use crate::overrides::{self, OverrideStore, StoredOverride};
 use crate::prepared::RecordDigestStore;
 use crate::problem::Problem;
-use crate::record::{Keep, PruneReport, StoreState};
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError};
+use crate::webhooks::{WebhookStore, place};
+use crate::{Hint, HintGuard, IfMissing, Store, StoreError};
 
-pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
-pub(crate) use failure::{committed, during, is_value_error};
+pub(crate) use backup::{VerifiedCopy, create_from, view as view_of_backup};
+pub(crate) use failure::{committed, during};
 use holder::with_lock_holder;
-pub(crate) use open::bytes_to_migrate;
-use quick::{FileId, Quick, file_id};
-pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
+pub(crate) use open::{connect, plain_connection};
+pub(crate) use partial::{Partial, with_ending};
+use quick::Quick;
+pub(crate) use quick::{FileId, file_id};
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Maximum time that a writer waits for another one.
     pub(crate) lock_wait: Duration,
     /// Connection for calls that take microseconds. Catalogs are read and written on connections of their own, so that
     /// polls and reads of keys never wait for them.
     quick: Mutex<Quick>,
     /// False if the files are closed after each call.
-    stays_open: bool,
-    webhooks: webhooks::Held,
+    pub(crate) stays_open: bool,
+    pub(crate) webhooks: place::Held,
 }
 
 impl SqliteStore {
@@ -77,7 +66,7 @@ impl SqliteStore {
             lock_wait,
             quick,
             stays_open: true,
-            webhooks: webhooks::Held::default(),
+            webhooks: place::Held::default(),
         })
     }
 
@@ -88,7 +77,7 @@ impl SqliteStore {
             lock_wait,
             quick: Mutex::new(Quick::closed()?),
             stays_open: true,
-            webhooks: webhooks::Held::default(),
+            webhooks: place::Held::default(),
         })
     }
 
@@ -103,7 +92,7 @@ impl SqliteStore {
 
     /// Opens a separate connection, for calls that take longer.
     pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
-        open::connect(&self.path, self.lock_wait)
+        connect(&self.path, self.lock_wait)
     }
 
     /// Opens a separate connection for a small write, which may wait for another writer: other calls don't wait for it. If the
@@ -121,11 +110,6 @@ impl SqliteStore {
     }
 }
 
-/// Schema since which there are overrides.
-const OVERRIDES: u32 = 7;
-
-const CHECKING: &str = "checking the store";
-
 /// Interval between polls. A poll reads one row of a cached file, in some microseconds.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -135,19 +119,23 @@ impl OnDb for SqliteStore {
     }
 }
 
-impl OperatorStore for SqliteStore {}
+impl AssortmentStore for SqliteStore {}
 
-impl RecordDigestStore for SqliteStore {}
+impl OperatorStore for SqliteStore {}
 
 impl OverrideStore for SqliteStore {
     fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
-        let (connection, schema) = open::backup(&self.path)?;
-        match schema < OVERRIDES {
-            true => Ok(Vec::new()),
-            false => overrides::read(&mut Tx::sqlite(&connection, CHECKING), overrides::ALL),
-        }
+        let connection = open::backup(&self.path)?;
+        overrides::read(
+            &mut Tx::sqlite(&connection, "checking the store"),
+            overrides::ALL,
+        )
     }
 }
+
+impl RecordDigestStore for SqliteStore {}
+
+impl WebhookStore for SqliteStore {}
 
 impl Store for SqliteStore {
     fn poll_interval(&self) -> Duration {
@@ -166,43 +154,11 @@ impl Store for SqliteStore {
         Ok(Some(wal::size_bytes(&self.path)))
     }
 
-    fn plan_prune(
-        &self,
-        keep: Keep,
-        texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError> {
-        prune::plan(&mut self.connect()?, keep, texts_kept_since)
-    }
-
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
-        self.with_lock_holder(prune::prune(&mut self.connect()?, keep, texts_kept_since))
-    }
-
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        keys::read(&mut self.quick()?.connection)
-    }
-
-    fn change_keys(
-        &self,
-        context: &AuditContext,
-        decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError> {
-        let connection = &mut self.connect_to_change()?;
-        self.with_lock_holder(keys::change(connection, context, decide))
-    }
-
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        let mut quick = self.quick()?;
-        let recorded = keys::record_use(&mut quick.connection, uses, self.lock_wait);
-        quick.close_on_error(&recorded)?;
-        recorded
-    }
-
     fn check(&self) -> Result<Vec<Problem>, StoreError> {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
-        let mut problems = check::check(&mut open::backup(&self.path)?.0)?;
-        let webhooks = webhooks::path(&self.path);
+        let mut problems = check::check_file(&mut open::backup(&self.path)?)?;
+        let webhooks = place::path(&self.path);
         if webhooks.exists() {
             problems.extend(check::check_webhooks(&mut open::read_only(&webhooks)?)?);
         }
@@ -212,18 +168,15 @@ impl Store for SqliteStore {
     fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
         backup::backup(&self.connect()?, &self.path, path)
     }
-
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
-        let connection = self.connect_to_write()?;
-        self.with_lock_holder(backup::restore(connection, &self.path, path, context))
-    }
 }
 
 /// Returns SQLite's query plan of a statement, which is written as PostgreSQL takes it; one step per line.
 #[cfg(test)]
 pub(crate) fn plan(sql: &str) -> String {
     let connection = Connection::open_in_memory().unwrap();
-    open::apply(&connection, 0).unwrap();
+    connection
+        .execute_batch(include_str!("schema.sql"))
+        .unwrap();
     let sql = crate::db::sqlite_sql(sql);
     let mut statement = connection
         .prepare(&format!("explain query plan {sql}"))

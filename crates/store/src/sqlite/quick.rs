@@ -11,9 +11,9 @@ use super::{SqliteStore, during, open};
 use crate::{IfMissing, StoreError};
 
 /// Device and inode: identify a file when its path is given to another one.
-pub(super) type FileId = (u64, u64);
+pub(crate) type FileId = (u64, u64);
 
-pub(super) fn file_id(path: &Path) -> Result<FileId, StoreError> {
+pub(crate) fn file_id(path: &Path) -> Result<FileId, StoreError> {
     match std::fs::metadata(path) {
         Ok(file) => Ok((file.dev(), file.ino())),
         Err(_) => Err(StoreError::Missing {

@@ -1,4 +1,4 @@
-//! Keys with an assortment: where they are stored, in backups, beside older releases and damaged.
+//! Keys with an assortment: stored, in backups and damaged.
 
 use std::path::{Path, PathBuf};
 
@@ -8,50 +8,25 @@ use vitrine_store::assortment::{KeyView, RestorePlan};
 use vitrine_store::{IfMissing, Store, StoreError, open};
 
 use crate::assortments::{assigned, new, set};
-use crate::kept::{Kept, on_both, take_back_to_schema_3};
+use crate::kept::on_both;
 use crate::keys::{record, write};
 use crate::products::second;
 
-/// SQL that copies keys with an assortment into the table of keys without.
-const TO_BOTH_TABLES: &str = "insert into api_key select prefix, label, secret_hash, is_test, \
-     api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at, \
-     digest from assigned_key";
-
-/// Runs SQL, on PostgreSQL without triggers.
-fn run_without_triggers(kept: &Kept<'_>, sql: &str) {
-    match kept.url.starts_with("sqlite:") {
-        true => (kept.run)(sql),
-        false => (kept.run)(&format!("set session_replication_role = replica; {sql}")),
-    }
-}
-
 #[test]
-fn assigned_key_is_in_no_table_of_older_releases() {
+fn key_gets_and_loses_its_assortment() {
     on_both(|kept| {
         let store = kept.open();
         set(&*store, "a", Some("one"));
-        let (plain, key) = (record(1, 1), assigned(2, "a"));
-        write(&*store, &[plain.clone(), key.clone()]);
-        let prefixes = |table: &str| (kept.query)(&format!("select prefix from {table}"));
-        let assert_in = |table: &str, prefix: &str| {
-            for found in ["api_key", "assigned_key"] {
-                let is_there = prefixes(found).iter().any(|found| found == prefix);
-                assert_eq!(is_there, found == table, "{prefix} in {found}");
-            }
-        };
-        assert_in("api_key", &plain.prefix);
-        assert_in("assigned_key", &key.prefix);
-        let moved = KeyRecord {
-            assortment: Some("a".to_owned()),
-            ..plain.clone()
-        };
-        let freed = KeyRecord {
+        let plain = KeyRecord {
             assortment: None,
-            ..key.clone()
+            ..assigned(1, "a")
         };
-        write(&*store, &[moved, freed]);
-        assert_in("assigned_key", &plain.prefix);
-        assert_in("api_key", &key.prefix);
+        for key in [plain.clone(), assigned(1, "a"), plain] {
+            write(&*store, std::slice::from_ref(&key));
+            let read = store.keys().unwrap();
+            assert_eq!(format!("{read:?}"), format!("{:?}", [key]));
+            assert_eq!(store.check().unwrap(), []);
+        }
     });
 }
 
@@ -107,18 +82,14 @@ fn damaged_assortments_are_found() {
         ),
         ("delete from assortment_version", &["key_assortment"]),
         (
-            "update assigned_key set assortment = 'b'",
+            "update api_key set assortment = 'b'",
             &["api_key_digest", "key_assortment"],
         ),
+        ("update api_key set expires_at = 9", &["api_key_digest"]),
         (
-            "update assigned_key set expires_at = 9",
-            &["api_key_digest"],
-        ),
-        (
-            "update assigned_key set quota_seconds = 60",
+            "update api_key set quota_seconds = 60",
             &["api_key", "api_key_digest"],
         ),
-        (TO_BOTH_TABLES, &["api_key_twice"]),
         ("update state set assortments_counter = -1", &["counter"]),
     ] {
         on_both(|kept| {
@@ -127,7 +98,7 @@ fn damaged_assortments_are_found() {
             set(&*store, "a", Some("two"));
             write(&*store, &[assigned(1, "a")]);
             assert_eq!(store.check().unwrap(), []);
-            run_without_triggers(kept, sql);
+            (kept.run)(sql);
             let problems = store.check().unwrap();
             let mut broken: Vec<&str> = problems.iter().map(|problem| problem.rule).collect();
             broken.sort_unstable();
@@ -135,74 +106,6 @@ fn damaged_assortments_are_found() {
             assert_eq!(broken, rules, "{sql}: {problems:?}");
         });
     }
-}
-
-#[test]
-fn key_in_both_tables_has_its_assortment() {
-    on_both(|kept| {
-        let store = kept.open();
-        set(&*store, "a", Some("one"));
-        let key = assigned(1, "a");
-        write(&*store, std::slice::from_ref(&key));
-        if kept.url.starts_with("postgres:") {
-            // As an older release restores it from a backup.
-            (kept.run)(TO_BOTH_TABLES);
-            assert!((kept.query)("select prefix from api_key").is_empty());
-        }
-        run_without_triggers(kept, TO_BOTH_TABLES);
-        let names = || -> Vec<Option<String>> {
-            let keys = store.keys().unwrap().into_iter();
-            keys.map(|key| key.assortment).collect()
-        };
-        assert_eq!(names(), [Some("a".to_owned())]);
-        // Its next change leaves one.
-        for assortment in [Some("a".to_owned()), None] {
-            let changed = KeyRecord {
-                assortment: assortment.clone(),
-                ..key.clone()
-            };
-            write(&*store, &[changed]);
-            assert_eq!(names(), [assortment]);
-            assert_eq!(store.check().unwrap(), []);
-        }
-    });
-}
-
-#[test]
-fn schema_without_assortments_is_migrated() {
-    on_both(|kept| {
-        let store = kept.open();
-        let key = record(1, 1);
-        write(&*store, std::slice::from_ref(&key));
-        drop(store);
-        let previous = match kept.url.starts_with("sqlite:") {
-            true => "pragma user_version = 3",
-            false => "update schema_version set version = 3",
-        };
-        kept.take_back_to_schema_3();
-        (kept.run)(previous);
-        let store = kept.open();
-        assert_eq!(store.check().unwrap(), []);
-        assert_eq!(store.assortments().unwrap(), []);
-        assert_eq!(store.keys().unwrap()[0].assortment, None);
-        set(&*store, "a", Some("one"));
-        write(&*store, &[assigned(1, "a")]);
-        assert_eq!(store.keys().unwrap()[0].assortment.as_deref(), Some("a"));
-        if kept.url.starts_with("postgres:") {
-            // A dump of the previous schema is restored beside the tables, which stay.
-            run_without_triggers(kept, TO_BOTH_TABLES);
-            (kept.run)(
-                "drop trigger skip_assigned_key on api_key; \
-                 alter table state drop column assortments_counter; \
-                 alter table state drop column assortments_accepted; \
-                 update schema_version set version = 3",
-            );
-            let store = kept.open();
-            assert_eq!(store.keys().unwrap()[0].assortment.as_deref(), Some("a"));
-            assert_eq!(store.assortments().unwrap().len(), 1);
-            assert!((kept.query)("select prefix from api_key").is_empty());
-        }
-    });
 }
 
 /// Creates an SQLite store, prepares it and backs it up.
@@ -340,9 +243,6 @@ fn backup_without_assortments_is_planned_unchanged() {
         let path = backup(kept.directory, "source.db", |store| {
             write(store, &[record(1, 1), record(2, 2)]);
         });
-        let older = take_back_to_schema_3(&path);
-        older.pragma_update(None, "user_version", 3).unwrap();
-        drop(older);
         let bytes = std::fs::read(&path).unwrap();
         let store = kept.open();
         set(&*store, "a", Some("one"));

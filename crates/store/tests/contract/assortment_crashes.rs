@@ -76,7 +76,6 @@ fn crash_at_each_point_leaves_the_old_or_the_new() {
         ("set", "assortments.written"),
         ("set", "assortments.counted"),
         ("set", "assortments.committed"),
-        ("assign", "keys.deleted"),
         ("assign", "keys.written"),
         ("assign", "keys.counted"),
         ("assign", "keys.committed"),

@@ -4,12 +4,11 @@ use jiff::civil::Date;
 use rusqlite::Connection;
 use vitrine_model::content::TextDigest;
 use vitrine_model::key::KeyRecord;
-use vitrine_store::audit::AuditAction;
 use vitrine_store::problem::Severity;
 use vitrine_store::{IfMissing, Store, StoreAddress, TextStatus, open};
 
 use crate::audit::lines;
-use crate::audited::{by_tester, restore, set_key, take_down};
+use crate::audited::{restore, set_key, take_down};
 use crate::kept::{Kept, on_both};
 use crate::key_days::{FIRST, day};
 use crate::keys::record;
@@ -177,35 +176,5 @@ fn days_of_two_servers_add_up_and_survive_a_failure() {
         store.add_key_days(&[day(FIRST, "a", 1, 1)], FIRST).unwrap();
         let expected = [day(FIRST, "a", 41, 1), day(FIRST, "b", 80, 40)];
         assert_eq!(other.key_days(FIRST).unwrap(), expected);
-    });
-}
-
-#[test]
-fn schema_before_the_log_is_migrated() {
-    on_both(|kept| {
-        let store = kept.open();
-        write(&*store, &record(1, 100));
-        drop(store);
-        kept.take_back_to_schema_3();
-        match kept.url.starts_with("sqlite:") {
-            true => (kept.run)("pragma user_version = 3"),
-            false => (kept.run)("update schema_version set version = 3"),
-        }
-        let store = kept.open();
-        assert_eq!(lines(&*store), [""; 0]);
-        let context = by_tester(AuditAction::RevokeKey);
-        let revoke = |records: &[KeyRecord]| {
-            let revoked_at = Some(second(300));
-            let revoked = |record: &KeyRecord| KeyRecord {
-                revoked_at,
-                ..record.clone()
-            };
-            records.iter().map(revoked).collect()
-        };
-        store
-            .change_keys(&context, &mut |records| revoke(records))
-            .unwrap();
-        assert_eq!(lines(&*store).len(), 1);
-        assert_eq!(faults(&*store), [""; 0]);
     });
 }

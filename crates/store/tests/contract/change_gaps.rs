@@ -1,4 +1,4 @@
-//! The history of changes after a restore, an older release or damage: what is unknown is a gap.
+//! The history of changes after a restore or damage: what is unknown is a gap.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use vitrine_store::history::{History, HistoryStart};
 use vitrine_store::{IfMissing, StoreAddress, TextStatus, open};
 
 use crate::change_history::{EVERYTHING, Item, numbers, read, set, steps};
-use crate::kept::{on_both, take_back_to_schema_3};
+use crate::kept::on_both;
 use crate::products::{product, publish, publish_texts, second};
 
 fn text(texts: u64, code: &str) -> Item {
@@ -97,55 +97,8 @@ fn created_store_has_the_history_of_its_backup() {
     });
 }
 
-/// SQL that takes away what schema 3 added, after the later ones, but for the number of the schema.
-const BEFORE_SCHEMA_3: &str = "drop table text_change; alter table revision drop column former_id;";
-
 #[test]
-fn previous_schema_is_migrated_with_a_gap_of_texts() {
-    on_both(|kept| {
-        let store = kept.open();
-        publish_texts(&*store, &[("A", "one")], second(10));
-        publish_texts(&*store, &[("A", "one"), ("B", "two")], second(20));
-        set(&*store, "one", TextStatus::TakenDown);
-        drop(store);
-        kept.take_back_to_schema_3();
-        (kept.run)(BEFORE_SCHEMA_3);
-        (kept.run)(match kept.url.starts_with("sqlite:") {
-            true => "pragma user_version = 2",
-            false => "update schema_version set version = 2",
-        });
-        let store = kept.open();
-        let (history, items) = read(&*store, &EVERYTHING);
-        assert_eq!((numbers(&history), items.len()), (vec![1, 2], 1));
-        assert_eq!(steps(&history), []);
-        let step = set(&*store, "one", TextStatus::Served);
-        let (history, items) = read(&*store, &EVERYTHING);
-        assert_eq!(steps(&history), [step]);
-        assert!(items.contains(&text(step.1, "A")));
-        assert_eq!(store.check().unwrap(), []);
-    });
-}
-
-#[test]
-fn backup_of_the_previous_schema_begins_the_texts_states() {
-    on_both(|kept| {
-        let backup = kept.directory.join("backup.db");
-        let (id, step) = back_up(kept.directory, &backup);
-        let older = take_back_to_schema_3(&backup);
-        older.execute_batch(BEFORE_SCHEMA_3).unwrap();
-        older.pragma_update(None, "user_version", 2).unwrap();
-        drop(older);
-        let store = kept.open();
-        store.restore(&backup, &crate::audited::restore()).unwrap();
-        let (history, _) = read(&*store, &EVERYTHING);
-        assert_eq!(history.revisions[1].former_id, Some(id));
-        assert_eq!(steps(&history), [(step.1, history.state.texts)]);
-    });
-}
-
-/// A release of schema 2 steps the counter of a PostgreSQL store without a row.
-#[test]
-fn texts_step_of_an_older_release_is_a_gap() {
+fn texts_counter_without_a_step_is_a_gap() {
     on_both(|kept| {
         let store = kept.open();
         publish_texts(&*store, &[("A", "one")], second(10));

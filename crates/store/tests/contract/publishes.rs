@@ -9,9 +9,13 @@ use vitrine_store::{Publication, Store, StoreError};
 use crate::Rule;
 use crate::products::{as_read, product, product_with_text, publish, put_text, read, second};
 
-pub const ALL: [Rule; 11] = [
+pub const ALL: [Rule; 12] = [
     ("an empty store has nothing", an_empty_store_has_nothing),
     ("what is put comes back", what_is_put_comes_back),
+    (
+        "a dry run reads one state and writes nothing",
+        a_dry_run_reads_one_state_and_writes_nothing,
+    ),
     (
         "a publish is a revision with counts",
         a_publish_is_a_revision_with_counts,
@@ -276,6 +280,38 @@ fn a_dropped_publication_changes_nothing(store: &dyn Store) {
     // It holds no lock, either.
     let (next, counted) = publish(store, &[product("A", "2")], second(20)).unwrap();
     assert_eq!((next.number, counted), (2, counts(0, 1, 1, 0)));
+}
+
+fn a_dry_run_reads_one_state_and_writes_nothing(store: &dyn Store) {
+    let [a, b, c] = ["A", "B", "C"].map(|code| product(code, "1"));
+    publish(store, &[a.clone(), b.clone(), c.clone()], second(10)).unwrap();
+    // It doesn't wait for this one, nor the next for it.
+    let other = store.publish().unwrap();
+    let mut dry = store.dry_run().unwrap();
+    drop(other);
+    publish(store, &[product("A", "2"), product("D", "1")], second(20)).unwrap();
+    let seen = (store.state().unwrap(), read(store, Timestamp::MIN));
+    assert_eq!(dry.live_before(), 3);
+    assert_eq!(dry.live(&a.code).unwrap(), Some(a.clone()));
+    let live = dry.live_digests(&[&a.code, &product("D", "1").code]);
+    let live: Vec<bool> = live.unwrap().iter().map(Option::is_some).collect();
+    assert_eq!(live, [true, false]);
+    assert_eq!(dry.put(&a).unwrap(), PutOutcome::Unchanged);
+    assert_eq!(dry.put(&product("B", "2")).unwrap(), PutOutcome::Changed);
+    put_text(&mut *dry, "# T");
+    let created = dry.put(&product_with_text("E", "# T")).unwrap();
+    assert_eq!(created, PutOutcome::Created);
+    let again = dry.put(&b);
+    assert!(
+        matches!(again, Err(StoreError::Unsupported(_))),
+        "{again:?}"
+    );
+    assert!(!dry.retire(&product("D", "1").code).unwrap());
+    assert_eq!(dry.retire_others().unwrap(), [c.code]);
+    let committed = dry.commit(second(30), &RevisionNote::default());
+    assert!(committed.is_err(), "{committed:?}");
+    assert_eq!((store.state().unwrap(), read(store, Timestamp::MIN)), seen);
+    assert_eq!(store.check().unwrap(), []);
 }
 
 fn without_retire_others_the_rest_stays(store: &dyn Store) {

@@ -122,6 +122,25 @@ fn followers_wait_for_a_missing_store() {
 }
 
 #[test]
+fn lock_wait_is_capped_however_the_store_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("patient.db");
+    let Ok(address) = format!("sqlite:{}", path.display()).parse::<StoreAddress>();
+    // It doesn't exist yet, so that this one is opened by its first call.
+    let followed = address.open_to_follow(IfMissing::Refuse, Duration::MAX);
+    let followed = followed.unwrap();
+    let opened = address.open(IfMissing::Create, Duration::MAX).unwrap();
+    let of_acts = address.open_for_acts(Duration::MAX).unwrap();
+    let checked = address.open_to_check(Duration::MAX).unwrap();
+    assert_eq!(checked.check().unwrap(), []);
+    for (index, store) in [opened, followed, of_acts, checked].iter().enumerate() {
+        let time = second(index.try_into().unwrap());
+        publish(&**store, &[product("A", &index.to_string())], time);
+        assert_eq!(store.revisions(9).unwrap().len(), index + 1);
+    }
+}
+
+#[test]
 fn missing_store_is_created_only_on_request() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("missing.db");
@@ -169,21 +188,6 @@ fn foreign_database_is_refused_unchanged() {
     assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
     assert!(error.to_string().contains("another program"), "{error}");
     assert!(std::fs::read(&path).unwrap() == before, "it was written to");
-}
-
-#[test]
-fn newer_schema_is_refused_with_both_numbers() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("newer.db");
-    drop(at(&path, IfMissing::Create).unwrap());
-    let connection = Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", 99).unwrap();
-    drop(connection);
-    let error = refused(&path);
-    assert!(
-        matches!(error, StoreError::NewerSchema { found: 99, known, .. } if known < 99),
-        "{error}"
-    );
 }
 
 #[test]

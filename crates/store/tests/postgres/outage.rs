@@ -191,6 +191,20 @@ fn blocked_statement_times_out_and_is_cancelled() {
 }
 
 #[test]
+fn lock_wait_beyond_a_day_is_capped() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let address = address(&database.url);
+    let followed = address.open_to_follow(IfMissing::Create, Duration::MAX);
+    let followed = followed.unwrap();
+    publish(&*followed, &[product("A", "1")]);
+    let of_acts = address.open_for_acts(Duration::MAX).unwrap();
+    publish(&*of_acts, &[product("B", "1")]);
+    assert_eq!(codes(&*followed), ["B"]);
+}
+
+#[test]
 fn publish_on_killed_connection_changes_nothing() {
     let Some(database) = Database::create() else {
         return;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, NewKey};
 use vitrine_store::assortment::NewAssortment;
+use vitrine_store::audit::{AuditContext, Confirmation};
 use vitrine_store::record::KeyDay;
 use vitrine_store::{IfMissing, Store, StoreError};
 
@@ -57,20 +58,28 @@ fn foreign_schema_is_refused_and_empty_one_used() {
 }
 
 #[test]
-fn newer_schema_is_used_if_it_allows_this_release() {
+fn database_without_utf8_is_refused_and_stays_empty() {
     let Some(database) = Database::create() else {
         return;
     };
-    let store = open(&database.url, IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")]);
-    database.run("update vitrine.schema_version set version = 99; alter table vitrine.revision add newer text");
-    let beside = open(&database.url, IfMissing::Create).unwrap();
-    publish(&*beside, &[product("B", "1")]);
-    assert_eq!(codes(&*beside), ["B"]);
-    database.run("update vitrine.schema_version set oldest_release = 98");
-    let refused = open(&database.url, IfMissing::Create).err().unwrap();
-    let is_told = matches!(refused, StoreError::NewerSchema { found: 99, known, .. } if known < 98);
-    assert!(is_told, "{refused}");
+    for encoding in ["LATIN1", "SQL_ASCII"] {
+        let name = format!("{}_{}", database.name, encoding.to_lowercase());
+        database.run(&format!(
+            "create database {name} template template0 encoding '{encoding}' locale 'C'"
+        ));
+        let url = database.url.replace(&database.name, &name);
+        let opened = open(&url, IfMissing::Create).map(drop);
+        let schemas = crate::database::run(
+            &url,
+            "select nspname from pg_namespace where nspname = 'vitrine'",
+        );
+        database.run(&format!("drop database {name} with (force)"));
+        let refused = told(&opened.unwrap_err());
+        for part in [encoding, "createdb --encoding=UTF8 --template=template0"] {
+            assert!(refused.contains(part), "{part}: {refused}");
+        }
+        assert!(schemas.is_empty(), "{encoding}");
+    }
 }
 
 fn assortment() -> NewAssortment {
@@ -192,7 +201,7 @@ fn check_finds_changes_by_hand() {
             "live_revision",
         ),
         (
-            "insert into vitrine.api_key values ('p', 'l', '\\x00', false, null, null, null, 0)",
+            "insert into vitrine.api_key values ('p', 'l', '\\x00', false, null, null, null, null, 0, null, null, null, '\\x00')",
             "api_key",
         ),
         (
@@ -318,6 +327,37 @@ fn sqlite_backup_is_restored_into_postgres() {
     );
     let refused = store.backup(&path("new.db")).unwrap_err();
     assert!(refused.to_string().contains("pg_dump"), "{refused}");
+}
+
+#[test]
+fn confirmation_in_a_backup_is_not_done_again() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let address = format!("sqlite:{}", path("old.db").display());
+    let sqlite = open(&address, IfMissing::Create).unwrap();
+    let confirmed = || AuditContext {
+        confirmation: Some(Confirmation::of("once")),
+        ..crate::audited::set_key()
+    };
+    let create = |store: &dyn Store, number| {
+        let mut new = vec![key(number)];
+        store.change_keys(&confirmed(), &mut |_| std::mem::take(&mut new))
+    };
+    create(&*sqlite, 1).unwrap();
+    sqlite.backup(&path("backup.db")).unwrap();
+    crate::address(&database.url)
+        .create_from(&path("backup.db"), &crate::audited::restore())
+        .unwrap();
+    let store = open(&database.url, IfMissing::Refuse).unwrap();
+    let is_confirmed = |name: &str| store.is_confirmed(&Confirmation::of(name)).unwrap();
+    assert_eq!(["once", "other"].map(is_confirmed), [true, false]);
+    let again = create(&*store, 2);
+    assert!(matches!(again, Err(StoreError::Confirmed)), "{again:?}");
+    assert_eq!(store.keys().unwrap().len(), 1);
+    assert_eq!(store.check().unwrap(), []);
 }
 
 /// Asserts that the first key is still revoked, and the second still rotated.

@@ -54,7 +54,10 @@ pub fn load(
 ) -> anyhow::Result<Report> {
     let mut report = Report::default();
     let texts = TextFiles::scan(directory, &mut report)?;
-    let mut publication = overrides::publish(store)?;
+    let mut publication = match settings.intent {
+        Intent::Apply => overrides::publish(store)?,
+        Intent::DryRun => overrides::dry_run(store)?,
+    };
     let mut plan = Plan::new(settings.intent.detail());
     let mut overlay = Overlay::of(&texts, directory);
     overlay.is_refused = report.has_faults();

@@ -258,9 +258,7 @@ impl Act {
             .filter(|_| context.form.is_confirmed())?;
         let form = context.form.unconfirmed();
         match (self.run)(&Context { form, ..*context }) {
-            Outcome::Act(page) if page.plan() != Some(confirmed) => Some(page.warned(
-                "What this would do has changed since it was shown. Look at it again; nothing was done yet.",
-            )),
+            Outcome::Act(page) if page.plan() != Some(confirmed) => Some(page.warned(PLAN_CHANGED)),
             _ => None,
         }
     }
@@ -272,6 +270,10 @@ impl Act {
         }
     }
 }
+
+/// Warning above a plan that isn't the one that was confirmed.
+const PLAN_CHANGED: &str =
+    "What this would do has changed since it was shown. Look at it again; nothing was done yet.";
 
 /// Returns the problem of a confirmation that was sent before.
 fn done_already() -> Problem {

@@ -21,7 +21,7 @@ pub(super) fn difference(
     if before.assortment == after.assortment {
         return Ok(Told::default());
     }
-    let mut told = match context.browser.app.live.snapshot() {
+    Ok(match context.browser.app.live.snapshot() {
         Some(snapshot) => {
             let rules = |key: &KeyRecord| rules_of(context.store, key);
             let rules = [rules(before)?, rules(after)?];
@@ -34,17 +34,7 @@ pub(super) fn difference(
             ],
             ..Told::default()
         },
-    };
-    if before.assortment.is_none() {
-        let older = context.store.older_programs()?;
-        if !older.is_empty() {
-            told.warnings.push(format!(
-                "Older releases are connected to the store, and refuse the key with 401: {}.",
-                older.join(", ")
-            ));
-        }
-    }
-    Ok(told)
+    })
 }
 
 /// Returns the rules by which a key sees; `None` if it sees everything. It sees nothing by rules that are missing or unreadable.

@@ -11,7 +11,6 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, Store};
 
-use super::warn_of_older_servers;
 use crate::cli::audit::NoteArgs;
 use crate::cli::plain_text::PlainText;
 use crate::cli::time::{parse_moment, to_second};
@@ -125,7 +124,6 @@ impl Create {
         let settings = self.settings();
         let store = store.open(IfMissing::Create)?;
         let (key, record) = create_record(&*store, settings, &self.note)?;
-        warn_of_older_servers(&*store, None, &record)?;
         show(&key, &record, &[], self.output)
     }
 

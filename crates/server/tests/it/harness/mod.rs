@@ -311,7 +311,7 @@ impl Store {
     pub fn serve_with_damaged_texts(&self) -> Server {
         let copy = self.path("copy.db");
         self.ok(&["backup", &copy.display().to_string()]);
-        let sql = "update text set markdown = cast(substr(markdown, 5) as blob)";
+        let sql = "update markdown_text set markdown = cast(substr(markdown, 5) as blob)";
         let damaged = packed::connect(&copy).execute(sql, []);
         assert!(damaged.expect("the SQL runs") > 0, "nothing to damage");
         self.serve_copy(&copy)
