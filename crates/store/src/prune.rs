@@ -106,8 +106,12 @@ pub(crate) fn prune(
         versions,
         texts: delete_texts(writer)?,
         waiting_versions,
-        free_bytes: db.read(PRUNING, Tx::free_bytes)?,
+        free_bytes: db.read(PRUNING, free_bytes)?,
     })
+}
+
+fn free_bytes(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    tx.free_bytes()
 }
 
 /// Returns what stays; `None` if nothing was published. Pruned revisions stay pruned.
