@@ -81,10 +81,7 @@ pub(crate) fn nothing() -> Rules {
 }
 
 /// Returns the live version, if there is one.
-pub(crate) fn live_version(
-    store: &dyn Store,
-    name: &str,
-) -> anyhow::Result<Option<AssortmentVersion>> {
+pub(crate) fn live_version(store: &Store, name: &str) -> anyhow::Result<Option<AssortmentVersion>> {
     let newest = store.assortment_versions(name, 1)?.into_iter().next();
     Ok(newest.filter(|version| version.rules.is_some()))
 }
@@ -94,11 +91,7 @@ pub(crate) fn live_version(
 /// # Errors
 ///
 /// If there never was an assortment of this name, it has no such version, or the version is its removal.
-pub(crate) fn rules_at(
-    store: &dyn Store,
-    name: &str,
-    number: Option<u32>,
-) -> anyhow::Result<String> {
+pub(crate) fn rules_at(store: &Store, name: &str, number: Option<u32>) -> anyhow::Result<String> {
     let newest = store.assortment_versions(name, 1)?.into_iter().next();
     let newest = newest.ok_or_else(|| unknown(name))?;
     let version = match number {

@@ -53,10 +53,7 @@ impl InstantThread {
     /// # Errors
     ///
     /// As [`start`](Self::start).
-    pub fn of_server(
-        store: &Arc<dyn Store>,
-        metrics: &Arc<InstantMetrics>,
-    ) -> std::io::Result<Self> {
+    pub fn of_server(store: &Arc<Store>, metrics: &Arc<InstantMetrics>) -> std::io::Result<Self> {
         let at_instant = match store.publishes_when_serving() {
             true => AtInstant::Apply,
             false => AtInstant::Watch,
@@ -70,7 +67,7 @@ impl InstantThread {
     ///
     /// If there can't be another thread.
     pub fn start(
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         at_instant: AtInstant,
         metrics: Arc<InstantMetrics>,
         mut looked: impl FnMut(&InstantMetrics) + Send + 'static,
@@ -98,7 +95,7 @@ impl Drop for InstantThread {
 }
 
 fn run(
-    store: &dyn Store,
+    store: &Store,
     at_instant: AtInstant,
     (metrics, looked): (&InstantMetrics, &mut dyn FnMut(&InstantMetrics)),
     stopped: &Receiver<()>,
@@ -132,7 +129,7 @@ fn run(
 }
 
 /// Logs overrides that can't begin, each once. They stay overdue in the metrics.
-fn log_held_up(store: &dyn Store, logged: &mut BTreeSet<u64>) -> anyhow::Result<()> {
+fn log_held_up(store: &Store, logged: &mut BTreeSet<u64>) -> anyhow::Result<()> {
     for one in held_up(store)? {
         if logged.insert(one.stored.number) {
             let error = one.error();
@@ -144,7 +141,7 @@ fn log_held_up(store: &dyn Store, logged: &mut BTreeSet<u64>) -> anyhow::Result<
 
 /// Applies what is due, until this is stopped. Returns the time until the next look.
 fn look(
-    store: &dyn Store,
+    store: &Store,
     (at_instant, held_up): (AtInstant, &mut BTreeSet<u64>),
     metrics: &InstantMetrics,
     stopped: &Receiver<()>,

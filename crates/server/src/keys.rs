@@ -26,7 +26,7 @@ pub(crate) struct Rotated {
 
 /// Creates a successor of the single key in use that `name` means; the old key expires at `overlap_ends` at the latest.
 pub(crate) fn rotate(
-    store: &dyn Store,
+    store: &Store,
     name: &str,
     (now, overlap_ends): (Timestamp, Timestamp),
     context: &AuditContext,
@@ -151,7 +151,7 @@ pub(crate) struct ChangedMeanwhile(String);
 
 /// Changes the key that a name means; returns it as it was and as it is.
 pub(crate) fn change(
-    store: &dyn Store,
+    store: &Store,
     name: &str,
     changes: &Changes,
     now: Timestamp,
@@ -162,7 +162,7 @@ pub(crate) fn change(
 
 /// As [`change`], if the key is as expected in the transaction that changes it; otherwise fails with [`ChangedMeanwhile`].
 pub(crate) fn change_if(
-    store: &dyn Store,
+    store: &Store,
     name: &str,
     (changes, is_expected): (&Changes, &dyn Fn(&KeyRecord) -> bool),
     now: Timestamp,
@@ -267,7 +267,7 @@ pub(crate) fn described(before: &KeyRecord, after: &KeyRecord) -> String {
 
 /// Revokes all keys that these names mean; returns the prefixes of those that weren't revoked before.
 pub(crate) fn revoke(
-    store: &dyn Store,
+    store: &Store,
     names: &[String],
     now: Timestamp,
     context: &AuditContext,

@@ -59,15 +59,17 @@ impl StoreAddress {
         &self,
         if_missing: IfMissing,
         lock_wait: Duration,
-    ) -> Result<Arc<dyn Store>, StoreError> {
+    ) -> Result<Arc<Store>, StoreError> {
         let lock_wait = capped(lock_wait);
         Ok(match self.kind()? {
-            Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, lock_wait)?),
+            Kind::Sqlite(path) => {
+                Arc::new(sqlite::SqliteStore::open(path, if_missing, lock_wait)?.into())
+            }
             Kind::Postgres(target) => {
                 let access = Access::Write(if_missing);
                 let store = PostgresStore::for_command(*target, access, lock_wait)?;
                 store.connect_now()?;
-                Arc::new(store)
+                Arc::new(store.into())
             }
         })
     }
@@ -77,10 +79,10 @@ impl StoreAddress {
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
         let lock_wait = capped(lock_wait);
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?)),
+            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?.into())),
             Kind::Postgres(_) => self.open(IfMissing::Refuse, lock_wait),
         }
     }
@@ -96,13 +98,13 @@ impl StoreAddress {
         &self,
         if_missing: IfMissing,
         lock_wait: Duration,
-    ) -> Result<Arc<dyn Store>, StoreError> {
+    ) -> Result<Arc<Store>, StoreError> {
         let lock_wait = capped(lock_wait);
         match self.kind()? {
             Kind::Postgres(target) => follow(*target, Access::Write(if_missing), lock_wait),
             Kind::Sqlite(path) => match self.open(if_missing, lock_wait) {
                 Err(error) if error.may_come_back() => {
-                    Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?))
+                    Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?.into()))
                 }
                 outcome => outcome,
             },
@@ -116,10 +118,12 @@ impl StoreAddress {
     /// # Errors
     ///
     /// As [`open_to_follow`](Self::open_to_follow).
-    pub fn open_for_acts(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open_for_acts(&self, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
         let lock_wait = capped(lock_wait);
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::closing(path, lock_wait)?)),
+            Kind::Sqlite(path) => Ok(Arc::new(
+                sqlite::SqliteStore::closing(path, lock_wait)?.into(),
+            )),
             Kind::Postgres(_) => self.open_to_follow(IfMissing::Refuse, lock_wait),
         }
     }
@@ -130,7 +134,7 @@ impl StoreAddress {
     /// # Errors
     ///
     /// As [`open_to_follow`](Self::open_to_follow), and if the address isn't that of PostgreSQL.
-    pub fn open_replica(&self) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open_replica(&self) -> Result<Arc<Store>, StoreError> {
         match self.kind()? {
             Kind::Sqlite(_) => Err(StoreError::WrongAddress {
                 place: self.to_string(),
@@ -180,15 +184,11 @@ fn capped(lock_wait: Duration) -> Duration {
     lock_wait.min(MAX_LOCK_WAIT)
 }
 
-fn follow(
-    target: Target,
-    access: Access,
-    lock_wait: Duration,
-) -> Result<Arc<dyn Store>, StoreError> {
+fn follow(target: Target, access: Access, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
     let store = PostgresStore::new(target, access, lock_wait)?;
     // Creates or migrates the store if that is possible now. If not, the next call reports why.
     let _ = store.connect_now();
-    Ok(Arc::new(store))
+    Ok(Arc::new(store.into()))
 }
 
 /// Options of a PostgreSQL address that are shown. Any other may be a password under a mistyped name.

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use vitrine_model::key::KeyRecord;
 
 use crate::audit::{AuditAction, AuditContext, Confirmation};
-use crate::db::{OnDb, values};
+use crate::db::values;
 use crate::digest::RowHash;
 use crate::record::StoreState;
 use crate::values::{from_millis, random_id};
@@ -96,15 +96,17 @@ pub struct LiveAssortments {
     pub changed: Vec<AssortmentVersion>,
 }
 
-/// The part of [`Store`](crate::Store) that is about assortments.
-pub trait AssortmentStore: OnDb + Send + Sync {
+impl crate::Store {
     /// Reads the keys, and the live assortments whose name and id aren't in `known`, as of one moment. It takes as long
     /// as the unknown rules are; [`read_keys`](crate::Store::read_keys) doesn't wait for it.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn read_assortments(&self, known: &[(String, String)]) -> Result<LiveAssortments, StoreError> {
+    pub fn read_assortments(
+        &self,
+        known: &[(String, String)],
+    ) -> Result<LiveAssortments, StoreError> {
         stored::read(self.db(), known)
     }
 
@@ -113,7 +115,7 @@ pub trait AssortmentStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn assortments(&self) -> Result<Vec<AssortmentVersion>, StoreError> {
+    pub fn assortments(&self) -> Result<Vec<AssortmentVersion>, StoreError> {
         stored::read_live(self.db())
     }
 
@@ -122,7 +124,7 @@ pub trait AssortmentStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn assortment_versions(
+    pub fn assortment_versions(
         &self,
         name: &str,
         limit: u32,
@@ -138,7 +140,7 @@ pub trait AssortmentStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn assortment_history(
+    pub fn assortment_history(
         &self,
         since: Timestamp,
         limit: u32,
@@ -157,7 +159,7 @@ pub trait AssortmentStore: OnDb + Send + Sync {
     /// If another version is live ([`StoreError::AssortmentChanged`]), keys that aren't revoked use an assortment that is
     /// to be removed ([`StoreError::AssortmentInUse`]), there would be too many assortments or codes
     /// ([`StoreError::AssortmentLimit`]), or the store can't be written.
-    fn set_assortment(
+    pub fn set_assortment(
         &self,
         new: &NewAssortment,
         expected: Option<&str>,
@@ -171,7 +173,7 @@ pub trait AssortmentStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError> {
+    pub fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError> {
         stored::accept_now(self.db(), context)
     }
 
@@ -182,7 +184,7 @@ pub trait AssortmentStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the file is no store, is damaged or has another format, or the store can't be read.
-    fn plan_restore(&self, path: &Path) -> Result<RestorePlan, StoreError> {
+    pub fn plan_restore(&self, path: &Path) -> Result<RestorePlan, StoreError> {
         let then = sqlite::view_of_backup(path)?;
         let live = self.read_assortments(&[])?;
         let now = View::new(live.keys, live.changed);

@@ -1,4 +1,4 @@
-//! Persistence of catalogs and API keys: one trait, and its two implementations.
+//! Persistence of catalogs and API keys: one store, over SQLite or PostgreSQL.
 //!
 //! Every revision of every product is kept until it is pruned; versions are never rewritten. A publish is one transaction
 //! and one revision. Only this crate knows SQL, and it treats a product as opaque text (`document`) with the few facts
@@ -6,17 +6,16 @@
 //!
 //! # Layout
 //!
-//! - [`Store`]: the trait; [`Publication`]: a publish in progress
-//! - [`assortment`], [`operators`], [`overrides`], [`webhooks`]: what the names say, and the parts of the trait that are about them
+//! - [`Store`]: the store; [`Publication`]: a publish in progress, `dry_run` one that is only planned
+//! - [`assortment`], [`operators`], [`overrides`], [`webhooks`]: what the names say, and the store's methods about them
 //! - [`audit`]: the audit log; [`prepared`]: products ready to be written; [`document`]: packed documents
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check; [`error`]: the error type, with messages for the operator
 //! - [`fail_point`]: points at which tests make writes fail
 //! - `catalog`: reading the live catalog; `moments`: reading any moment; `publish`: writing a revision; `texts`: texts and their
-//!   sources; `key_days`: requests of keys by day
-//! - `db`: running SQL on both databases
-//! - `address`: addresses; `sqlite`: the embedded store; `postgres`: the store that many servers share
-//! - `values`, `check`: conversions and checks that both stores share; `digest`: the digest of a stored product
+//!   sources; `keys`: API keys; `key_days`: their requests by day; `prune`, `check`, `restore`: what the names say
+//! - `db`: running SQL on both databases; `sqlite`: the embedded one; `postgres`: the one that many servers share
+//! - `address`: addresses; `values`, `base`: conversions of columns; `digest`: digests of rows
 
 mod address;
 pub mod assortment;
@@ -61,15 +60,12 @@ use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 pub use address::{IfMissing, StoreAddress};
-use assortment::AssortmentStore;
 use audit::{AuditContext, AuditEntry, log};
-use db::{Db, OnDb};
+use db::Db;
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
-use operators::OperatorStore;
-use overrides::{OverrideStore, StorePublication};
-use postgres::WORK_TIMEOUT;
-use prepared::RecordDigestStore;
+use overrides::StorePublication;
+use postgres::{PostgresStore, WORK_TIMEOUT};
 use problem::Problem;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
 pub use record::TextStatus;
@@ -77,30 +73,65 @@ use record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use webhooks::WebhookStore;
+use sqlite::SqliteStore;
 
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
-pub trait Store:
-    OnDb + AssortmentStore + OperatorStore + OverrideStore + RecordDigestStore + WebhookStore
-{
+pub struct Store(Base);
+
+/// A store, by its database.
+enum Base {
+    Sqlite(SqliteStore),
+    Postgres(PostgresStore),
+}
+
+impl From<SqliteStore> for Store {
+    fn from(store: SqliteStore) -> Self {
+        Self(Base::Sqlite(store))
+    }
+}
+
+impl From<PostgresStore> for Store {
+    fn from(store: PostgresStore) -> Self {
+        Self(Base::Postgres(store))
+    }
+}
+
+impl Store {
+    fn db(&self) -> Db<'_> {
+        match &self.0 {
+            Base::Sqlite(store) => Db::Sqlite(store),
+            Base::Postgres(store) => Db::Postgres(store),
+        }
+    }
+
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn state(&self) -> Result<StoreState, StoreError> {
+    pub fn state(&self) -> Result<StoreState, StoreError> {
         self.db().quick(catalog::POLLING, catalog::state)
     }
 
     /// Returns the interval at which followers should poll [`state`](Self::state): short enough for the second that
     /// the contract promises, long enough for a store that many servers poll.
-    fn poll_interval(&self) -> Duration;
+    pub fn poll_interval(&self) -> Duration {
+        match &self.0 {
+            Base::Sqlite(_) => SqliteStore::POLL_INTERVAL,
+            Base::Postgres(_) => PostgresStore::POLL_INTERVAL,
+        }
+    }
 
     /// Calls `hint` soon after something may have changed, on a thread of the store, until the returned guard is dropped.
     /// Returns `None` if the store has no notifications. Hints may be spurious or missing: followers poll as well.
-    fn subscribe(&self, hint: Hint) -> Option<HintGuard>;
+    pub fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
+        match &self.0 {
+            Base::Sqlite(_) => None,
+            Base::Postgres(store) => store.subscribe(hint),
+        }
+    }
 
     /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
     /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
@@ -111,7 +142,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or `visit` fails.
-    fn read_catalog(
+    pub fn read_catalog(
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
@@ -131,7 +162,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or `visit` fails.
-    fn read_changes(
+    pub fn read_changes(
         &self,
         since: &Revision,
         max_products: u32,
@@ -148,7 +179,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or `visit` fails.
-    fn read_history(
+    pub fn read_history(
         &self,
         from: &HistoryStart,
         visit: HistoryVisitor<'_>,
@@ -161,7 +192,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn is_replica(&self) -> Result<bool, StoreError> {
+    pub fn is_replica(&self) -> Result<bool, StoreError> {
         match self.db() {
             Db::Sqlite(_) => Ok(false),
             db @ Db::Postgres(_) => db.quick(catalog::POLLING, |tx| {
@@ -177,8 +208,11 @@ pub trait Store:
     /// # Errors
     ///
     /// If the log can't be read or the store can't be written.
-    fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
-        Ok(None)
+    pub fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
+        match &self.0 {
+            Base::Sqlite(store) => store.checkpoint_log().map(Some),
+            Base::Postgres(_) => Ok(None),
+        }
     }
 
     /// Returns the newest revisions, at most `limit` of them, newest first.
@@ -186,7 +220,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
+    pub fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
         moments::revisions(self.db(), limit)
     }
 
@@ -195,7 +229,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
+    pub fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
         moments::published(self.db(), number)
     }
 
@@ -204,7 +238,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
+    pub fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
         moments::published_at(self.db(), time)
     }
 
@@ -214,7 +248,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, `visit` fails, or the revision was pruned ([`StoreError::Pruned`]).
-    fn read_products(
+    pub fn read_products(
         &self,
         moment: Moment,
         visit: ProductVisitor<'_>,
@@ -232,7 +266,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    fn product(
+    pub fn product(
         &self,
         code: &ProductCode,
         moment: Moment,
@@ -251,7 +285,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn version_spans(
+    pub fn version_spans(
         &self,
         code: &ProductCode,
         limit: u32,
@@ -265,7 +299,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    fn revision_changes(
+    pub fn revision_changes(
         &self,
         number: u64,
         kind: Option<ChangeKind>,
@@ -280,7 +314,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
+    pub fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
         texts::read(self.db(), digest)
     }
 
@@ -289,7 +323,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
+    pub fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
         texts::fetched(self.db(), url)
     }
 
@@ -299,7 +333,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+    pub fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         Ok(Box::new(publish::StorePublish::begin(self.db())?))
     }
 
@@ -309,7 +343,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+    pub fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let begun = publish::StorePublish::to_read(self.db())?;
         Ok(Box::new(dry_run::DryRun::new(begun)))
     }
@@ -320,7 +354,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn set_text_status(
+    pub fn set_text_status(
         &self,
         digest: &TextDigest,
         status: TextStatus,
@@ -334,7 +368,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn plan_prune(
+    pub fn plan_prune(
         &self,
         keep: Keep,
         texts_kept_since: Timestamp,
@@ -354,7 +388,11 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
+    pub fn prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
         prune::prune(self.db(), keep, texts_kept_since)
     }
 
@@ -363,7 +401,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         Ok(self.read_keys()?.1)
     }
 
@@ -372,7 +410,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
+    pub fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
         keys::read(self.db())
     }
 
@@ -383,7 +421,7 @@ pub trait Store:
     ///
     /// If a key that isn't revoked would have an assortment that isn't live ([`StoreError::NoAssortment`]), or the store
     /// can't be written.
-    fn change_keys(
+    pub fn change_keys(
         &self,
         context: &AuditContext,
         decide: KeyDecision<'_>,
@@ -397,7 +435,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
+    pub fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
         keys::record_use(self.db(), uses)
     }
 
@@ -407,7 +445,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
+    pub fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
         key_days::add(self.db(), days, kept_since)
     }
 
@@ -416,7 +454,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
+    pub fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
         key_days::read(self.db(), since)
     }
 
@@ -425,7 +463,7 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
+    pub fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
         let db = self.db();
         db.read(log::READING, |tx| log::read(tx, subject, limit))
     }
@@ -436,8 +474,11 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read at all.
-    fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        check::run::check(self.db())
+    pub fn check(&self) -> Result<Vec<Problem>, StoreError> {
+        match &self.0 {
+            Base::Sqlite(store) => store.check(),
+            Base::Postgres(_) => check::run::check(self.db()),
+        }
     }
 
     /// Copies the store as of one moment into a new file, while others read and write. Only the owner can read the file,
@@ -446,12 +487,19 @@ pub trait Store:
     /// # Errors
     ///
     /// If the file exists ([`StoreError::Exists`]) or can't be written, or the store can't be read.
-    fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError>;
+    pub fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
+        match &self.0 {
+            Base::Sqlite(store) => store.backup(path),
+            Base::Postgres(_) => Err(StoreError::Unsupported(
+                "`vitrine backup` copies only SQLite stores; back up a PostgreSQL store with PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`",
+            )),
+        }
+    }
 
     /// Replaces catalog, history, texts, keys and assortments with those of a backup, in one transaction, so that servers
     /// see the old state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own
     /// id. Keys that were revoked or rotated here and texts that were taken down stay so. The restored assortments count as
-    /// accepted; see [`plan_restore`](AssortmentStore::plan_restore). The audit log, the days of keys and the operators stay; the
+    /// accepted; see [`plan_restore`](Self::plan_restore). The audit log, the days of keys and the operators stay; the
     /// log gets an entry for the restore, and for each key and text that it changes. All sessions of operators end. Returns the
     /// live revision.
     ///
@@ -459,7 +507,11 @@ pub trait Store:
     ///
     /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
     /// written. Nothing was changed then.
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
+    pub fn restore(
+        &self,
+        path: &Path,
+        context: &AuditContext,
+    ) -> Result<Option<Revision>, StoreError> {
         restore::restore(self.db(), path, context)
     }
 }
@@ -478,7 +530,7 @@ pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
 /// # Errors
 ///
 /// As [`StoreAddress::open`].
-pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
     let Ok(address) = url.parse::<StoreAddress>();
     address.open(if_missing, DEFAULT_LOCK_WAIT)
 }

@@ -16,7 +16,7 @@ use vitrine_model::Invalid;
 
 use crate::StoreError;
 use crate::audit::{AuditContext, Confirmation, log, operator_change};
-use crate::db::{Db, OnDb, Row, Tx, values};
+use crate::db::{Db, Row, Tx, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
 use crate::values::from_millis;
@@ -241,17 +241,13 @@ pub(crate) fn require_owner(
     }
 }
 
-/// The part of [`Store`](crate::Store) that is about operators, their sessions and confirmations.
-///
-/// Changes of operators write to the audit log, and end their sessions. What servers write of sessions waits a moment for other
-/// writers at most, on a connection of its own.
-pub trait OperatorStore: OnDb + Send + Sync {
+impl crate::Store {
     /// Returns whether there are operators.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn has_operators(&self) -> Result<bool, StoreError> {
+    pub fn has_operators(&self) -> Result<bool, StoreError> {
         self.db().quick(READING, |tx| {
             tx.value("select exists (select 1 from vitrine.operator)", &[])
         })
@@ -262,7 +258,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError> {
+    pub fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError> {
         self.db().quick(READING, |tx| log::operators(tx, after))
     }
 
@@ -271,7 +267,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn operators(&self) -> Result<Vec<Operator>, StoreError> {
+    pub fn operators(&self) -> Result<Vec<Operator>, StoreError> {
         let rows = self.db().quick(READING, rows)?;
         rows.into_iter().map(Operator::try_from).collect()
     }
@@ -281,7 +277,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn operator(&self, name: &OperatorName) -> Result<Option<Operator>, StoreError> {
+    pub fn operator(&self, name: &OperatorName) -> Result<Option<Operator>, StoreError> {
         let row = self.db().quick(READING, |tx| row_of(tx, name))?;
         row.map(Operator::try_from).transpose()
     }
@@ -292,7 +288,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
-    fn change_operator(
+    pub fn change_operator(
         &self,
         name: &OperatorName,
         context: &AuditContext,
@@ -327,7 +323,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError> {
+    pub fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError> {
         let mut is_new = false;
         self.change_operator(&new.name, context, &mut |before| {
             is_new = before.is_none();
@@ -341,7 +337,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
-    fn set_operator(
+    pub fn set_operator(
         &self,
         name: &OperatorName,
         change: &OperatorChange,
@@ -360,7 +356,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
-    fn remove_operator(
+    pub fn remove_operator(
         &self,
         name: &OperatorName,
         context: &AuditContext,
@@ -378,7 +374,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn is_confirmed(&self, confirmation: &Confirmation) -> Result<bool, StoreError> {
+    pub fn is_confirmed(&self, confirmation: &Confirmation) -> Result<bool, StoreError> {
         self.db()
             .quick(log::READING, |tx| log::has_confirmation(tx, confirmation))
     }
@@ -388,7 +384,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError> {
+    pub fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError> {
         let sql = format!(
             "select {COLUMNS}, s.created_at, s.used_at from vitrine.operator_session s \
              join vitrine.operator o on o.name = s.operator and o.stamp = s.stamp \
@@ -411,7 +407,11 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn add_session(&self, new: &NewSession, expired_before: Timestamp) -> Result<(), StoreError> {
+    pub fn add_session(
+        &self,
+        new: &NewSession,
+        expired_before: Timestamp,
+    ) -> Result<(), StoreError> {
         let NewSession {
             token_hash,
             operator,
@@ -440,7 +440,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written, or another process writes ([`StoreError::Busy`]): try again later.
-    fn use_session(&self, token: &TokenHash, used_at: Timestamp) -> Result<(), StoreError> {
+    pub fn use_session(&self, token: &TokenHash, used_at: Timestamp) -> Result<(), StoreError> {
         let sql = "update vitrine.operator_session set used_at = greatest(used_at, $2) \
                    where token_hash = $1";
         write_sessions(self.db(), Duration::ZERO, |tx| {
@@ -454,7 +454,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn end_session(&self, token: &TokenHash) -> Result<(), StoreError> {
+    pub fn end_session(&self, token: &TokenHash) -> Result<(), StoreError> {
         let sql = "delete from vitrine.operator_session where token_hash = $1";
         write_sessions(self.db(), SESSION_WAIT, |tx| {
             tx.execute(sql, values![token]).map(drop)
@@ -466,7 +466,7 @@ pub trait OperatorStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn end_sessions(&self, operator: &OperatorName) -> Result<(), StoreError> {
+    pub fn end_sessions(&self, operator: &OperatorName) -> Result<(), StoreError> {
         let sql = "delete from vitrine.operator_session where operator = $1";
         write_sessions(self.db(), SESSION_WAIT, |tx| {
             tx.execute(sql, values![operator.as_str()]).map(drop)

@@ -9,7 +9,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
-use crate::db::{Db, OnDb, Plan, Row, Tx};
+use crate::db::{Db, Plan, Row, Tx};
 use crate::postgres::WORK_TIMEOUT;
 use crate::prepared::PreparedProduct;
 use crate::publication::Publication;
@@ -223,14 +223,13 @@ pub(crate) fn now(tx: &mut Tx<'_>) -> Result<Timestamp, StoreError> {
     from_millis(tx.value(&format!("select {NOW}"), &[])?)
 }
 
-/// The part of [`Store`](crate::Store) that is about overrides.
-pub trait OverrideStore: OnDb + Send + Sync {
+impl crate::Store {
     /// Returns all overrides, ended ones included, oldest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError> {
+    pub fn overrides(&self) -> Result<Vec<StoredOverride>, StoreError> {
         self.db().read(READING, |tx| read(tx, ALL))
     }
 
@@ -239,8 +238,11 @@ pub trait OverrideStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
-        self.overrides()
+    pub fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
+        match self.db() {
+            Db::Sqlite(store) => read(&mut Tx::sqlite(&store.open_read_only()?, READING), ALL),
+            Db::Postgres(_) => self.overrides(),
+        }
     }
 
     /// Returns the time, by the clock of the store: the database's.
@@ -248,7 +250,7 @@ pub trait OverrideStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn now(&self) -> Result<Timestamp, StoreError> {
+    pub fn now(&self) -> Result<Timestamp, StoreError> {
         self.db().quick(READING, now)
     }
 
@@ -257,7 +259,7 @@ pub trait OverrideStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn next_instant(&self) -> Result<Option<NextInstant>, StoreError> {
+    pub fn next_instant(&self) -> Result<Option<NextInstant>, StoreError> {
         let sql = format!(
             "select min(case status when 'scheduled' then from_at else until_at end), {NOW} \
              from vitrine.catalog_override where status <> 'ended'"
@@ -274,7 +276,7 @@ pub trait OverrideStore: OnDb + Send + Sync {
     }
 
     /// Returns whether this process may publish: not a server on PostgreSQL, whose role may only read the catalog.
-    fn publishes_when_serving(&self) -> bool {
+    pub fn publishes_when_serving(&self) -> bool {
         matches!(self.db(), Db::Sqlite(_))
     }
 
@@ -284,7 +286,7 @@ pub trait OverrideStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// As [`read_products`](crate::Store::read_products).
-    fn read_base(
+    pub fn read_base(
         &self,
         moment: Moment,
         visit: ProductVisitor<'_>,
@@ -303,7 +305,11 @@ pub trait OverrideStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// As [`read_base`](Self::read_base).
-    fn read_live_base(&self, hint: &BaseHint, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+    pub fn read_live_base(
+        &self,
+        hint: &BaseHint,
+        visit: ProductVisitor<'_>,
+    ) -> Result<(), StoreError> {
         self.db().read_within(WORK_TIMEOUT, READING, |tx| {
             moments::visit_bases(tx, Moment::Live, hint, visit)
         })
@@ -314,7 +320,7 @@ pub trait OverrideStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read, or `visit` fails.
-    fn read_live_bases_of(
+    pub fn read_live_bases_of(
         &self,
         codes: &[ProductCode],
         visit: ProductVisitor<'_>,
@@ -336,7 +342,7 @@ pub trait OverrideStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// As [`product`](crate::Store::product).
-    fn base_product(
+    pub fn base_product(
         &self,
         code: &ProductCode,
         moment: Moment,

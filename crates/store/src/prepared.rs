@@ -7,7 +7,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::hexadecimal::Hexadecimal;
 
 use crate::StoreError;
-use crate::db::{OnDb, values};
+use crate::db::values;
 use crate::document::PackedDocument;
 use crate::postgres::WORK_TIMEOUT;
 use crate::record::StoredProduct;
@@ -57,14 +57,13 @@ pub struct LoadedVersions {
     pub by_record: HashMap<RecordDigest, (ProductCode, VersionId)>,
 }
 
-/// Part of a store that knows from which records products were loaded.
-pub trait RecordDigestStore: OnDb {
+impl crate::Store {
     /// Returns the live versions whose records are known; or `None` if more than `max_products` are live.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn loaded_versions(&self, max_products: u32) -> Result<Option<LoadedVersions>, StoreError> {
+    pub fn loaded_versions(&self, max_products: u32) -> Result<Option<LoadedVersions>, StoreError> {
         self.db().read_within(WORK_TIMEOUT, READING, |tx| {
             let sql = "select count(*) from (select 1 from vitrine.product_version \
                        where until_revision is null limit $1) live";

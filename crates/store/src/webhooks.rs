@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::audit::AuditContext;
 
-use crate::db::OnDb;
 pub(crate) use rows::{from_json, to_json};
 
 /// Time for which an endpoint is leased, by the store's clock: the database's, or that of the machine since its start.
@@ -239,11 +238,7 @@ pub struct Attempt {
     pub milliseconds: u32,
 }
 
-/// The part of [`Store`](crate::Store) that is about webhook endpoints.
-///
-/// Commands of operators write to the audit log and wait for other writers, as changes of keys do. What deliverers call never
-/// waits for a load.
-pub trait WebhookStore: OnDb + Send + Sync {
+impl crate::Store {
     /// Returns the state of all endpoints: poll it, and read more only if it differs.
     ///
     /// Endpoints that came with a copy of a database made by its own tools are paused here, before anything is delivered.
@@ -251,7 +246,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn webhook_state(&self) -> Result<WebhookState, StoreError> {
+    pub fn webhook_state(&self) -> Result<WebhookState, StoreError> {
         place::state_of(self.db())
     }
 
@@ -260,7 +255,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
+    pub fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
         let rows = place::read(self.db(), |tx| rows::read(tx, rows::Which::All))?;
         Ok(rows.into_iter().map(|row| row.endpoint).collect())
     }
@@ -270,7 +265,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn endpoint(&self, id: &str) -> Result<Option<Endpoint>, StoreError> {
+    pub fn endpoint(&self, id: &str) -> Result<Option<Endpoint>, StoreError> {
         place::read(self.db(), |tx| rows::one(tx, id))
     }
 
@@ -279,7 +274,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn attempts(&self, id: &str) -> Result<Vec<Attempt>, StoreError> {
+    pub fn attempts(&self, id: &str) -> Result<Vec<Attempt>, StoreError> {
         place::read(self.db(), |tx| rows::attempts(tx, id))
     }
 
@@ -289,7 +284,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     ///
     /// If secrets are derived from another key file ([`StoreError::WebhookKeyDiffers`]), there would be more than
     /// [`MAX_ENDPOINTS`], or the store can't be written.
-    fn create_endpoint(
+    pub fn create_endpoint(
         &self,
         new: &NewEndpoint,
         key_fingerprint: &str,
@@ -305,7 +300,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::NothingToRetry`] for [`EndpointChange::Retry`] if no event waits; if the store can't be written.
-    fn change_endpoint(
+    pub fn change_endpoint(
         &self,
         id: &str,
         change: &EndpointChange,
@@ -319,7 +314,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn move_endpoints(
+    pub fn move_endpoints(
         &self,
         from_key: &str,
         to_key: &str,
@@ -336,7 +331,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn delete_endpoint(&self, id: &str, context: &AuditContext) -> Result<bool, StoreError> {
+    pub fn delete_endpoint(&self, id: &str, context: &AuditContext) -> Result<bool, StoreError> {
         place::change(self.db(), false, context, |tx| rows::delete_one(tx, id))
     }
 
@@ -346,7 +341,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn take_endpoints(&self, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError> {
+    pub fn take_endpoints(&self, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError> {
         place::deliver(self.db(), |tx| rows::take(tx, ids))
     }
 
@@ -356,7 +351,7 @@ pub trait WebhookStore: OnDb + Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn update_deliveries(&self, updates: &[DeliveryUpdate]) -> Result<Vec<bool>, StoreError> {
+    pub fn update_deliveries(&self, updates: &[DeliveryUpdate]) -> Result<Vec<bool>, StoreError> {
         place::deliver(self.db(), |tx| rows::update(tx, updates))
     }
 }

@@ -60,7 +60,7 @@ fn product(code: &str, name: &str) -> StoredProduct {
     }
 }
 
-fn publish(store: &dyn Store, products: &[StoredProduct], second: i64) {
+fn publish(store: &Store, products: &[StoredProduct], second: i64) {
     let mut publication = store.publish().unwrap();
     for markdown in TEXTS {
         let packed = PackedMarkdown::pack(markdown).unwrap();
@@ -77,7 +77,7 @@ fn publish(store: &dyn Store, products: &[StoredProduct], second: i64) {
 
 struct Kept {
     directory: TempDir,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
 }
 
 impl Kept {

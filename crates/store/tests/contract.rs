@@ -87,8 +87,8 @@ use database::Database;
 use vitrine_store::{IfMissing, Store, open};
 
 /// Runs the whole contract; `fresh` opens an empty store.
-fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
-    let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
+fn suite(fresh: impl Fn() -> Arc<Store>) {
+    let fresh: &dyn Fn() -> Arc<Store> = &fresh;
     for (name, part) in [
         &publishes::ALL[..],
         &loaded_versions::ALL[..],
@@ -115,7 +115,7 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
 }
 
 /// One rule of the contract: its sentence, and its check on an empty store.
-type Rule = (&'static str, fn(&dyn Store));
+type Rule = (&'static str, fn(&Store));
 
 #[test]
 fn sqlite_store_keeps_the_contract() {

@@ -92,7 +92,7 @@ pub struct Order<'o> {
 ///
 /// If the store can't be written; then nothing has changed.
 pub(super) fn apply(
-    store: &dyn Store,
+    store: &Store,
     records: &mut Records,
     order: Order<'_>,
     report: &mut Report,

@@ -42,7 +42,7 @@ pub(super) fn due(one: &StoredOverride) -> Option<Timestamp> {
 /// # Errors
 ///
 /// If the store can't be read.
-pub fn held_up(store: &dyn Store) -> Result<Vec<Unreadable>, StoreError> {
+pub fn held_up(store: &Store) -> Result<Vec<Unreadable>, StoreError> {
     // Cheap.
     let next = store.next_instant()?;
     let Some(NextInstant { now, .. }) = next.filter(|next| next.at <= next.now) else {
@@ -59,7 +59,7 @@ pub fn held_up(store: &dyn Store) -> Result<Vec<Unreadable>, StoreError> {
 /// # Errors
 ///
 /// If the store can't be read or written; then nothing was changed.
-pub fn apply_next(store: &dyn Store) -> anyhow::Result<Option<AppliedInstant>> {
+pub fn apply_next(store: &Store) -> anyhow::Result<Option<AppliedInstant>> {
     // Cheap, and without a writer's lock.
     let next = store.next_instant()?;
     let Some(NextInstant { now, .. }) = next.filter(|next| next.at <= next.now) else {
@@ -114,7 +114,7 @@ pub fn apply_next(store: &dyn Store) -> anyhow::Result<Option<AppliedInstant>> {
 /// Writes the products as they are for clients after an instant, at which some of the open overrides begin or end. Returns the
 /// limits of the guard that this exceeds.
 fn apply(
-    store: &dyn Store,
+    store: &Store,
     publication: &mut dyn StorePublication,
     open: Vec<StoredOverride>,
     at: Timestamp,
@@ -157,7 +157,7 @@ pub(super) struct Begun<'a> {
 
 /// Begins a publish at a moment at which no instant is overdue: applies those first. So what an operator does now comes after
 /// what was to come before.
-pub(super) fn publish_in_time(store: &dyn Store) -> anyhow::Result<Begun<'_>> {
+pub(super) fn publish_in_time(store: &Store) -> anyhow::Result<Begun<'_>> {
     let mut applied = Vec::new();
     loop {
         while let Some(instant) = apply_next(store)? {

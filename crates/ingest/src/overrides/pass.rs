@@ -32,7 +32,7 @@ const MAX_WORKERS: usize = 8;
 /// Calls `look` with the base of each live product that one of these may be about. Removes the codes of `missing` that
 /// are found.
 pub(super) fn each_base(
-    store: &dyn Store,
+    store: &Store,
     definitions: &[&Definition],
     missing: &mut BTreeSet<String>,
     look: &mut dyn FnMut(StoredProduct) -> anyhow::Result<()>,
@@ -63,7 +63,7 @@ pub(super) fn each_base(
 /// Reads the bases that one of these overrides may be about, and deals them to the workers in turn. Returns the codes of `missing`
 /// that no live product has.
 fn deal(
-    store: &dyn Store,
+    store: &Store,
     touched: &[Override],
     mut missing: BTreeSet<String>,
     workers: &[mpsc::SyncSender<Vec<StoredProduct>>],
@@ -84,7 +84,7 @@ fn deal(
 
 /// A pass over the products that a change of overrides is about.
 pub(super) struct Pass<'p> {
-    store: &'p dyn Store,
+    store: &'p Store,
     before: &'p [Override],
     after: &'p [Override],
     /// Overrides that begin or end.
@@ -98,7 +98,7 @@ pub(super) struct Pass<'p> {
 
 impl<'p> Pass<'p> {
     pub(super) fn new(
-        store: &'p dyn Store,
+        store: &'p Store,
         before: &'p [Override],
         after: &'p [Override],
         touched: &'p [Override],

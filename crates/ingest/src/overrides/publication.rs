@@ -27,7 +27,7 @@ const BATCH: usize = 500;
 /// # Errors
 ///
 /// As [`Store::publish`], or if an override is damaged.
-pub fn publish(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreError> {
+pub fn publish(store: &Store) -> Result<Box<dyn Publication + '_>, StoreError> {
     on(store, store.publish()?)
 }
 
@@ -36,12 +36,12 @@ pub fn publish(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreErro
 /// # Errors
 ///
 /// As [`Store::dry_run`], or if an override is damaged.
-pub fn dry_run(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreError> {
+pub fn dry_run(store: &Store) -> Result<Box<dyn Publication + '_>, StoreError> {
     on(store, store.dry_run()?)
 }
 
 fn on<'s>(
-    store: &'s dyn Store,
+    store: &'s Store,
     mut inner: Box<dyn StorePublication + 's>,
 ) -> Result<Box<dyn Publication + 's>, StoreError> {
     let active = Override::read_active(inner.open_overrides()?)?;
@@ -66,7 +66,7 @@ fn on<'s>(
 ///
 /// If the store can't be read or written, or the revision was pruned ([`StoreError::Pruned`]).
 pub fn restore(
-    store: &dyn Store,
+    store: &Store,
     publication: &mut dyn Publication,
     number: u64,
 ) -> Result<bool, StoreError> {
@@ -101,7 +101,7 @@ pub fn restore(
 
 /// A publish of bases in progress.
 struct BasePublication<'s> {
-    store: &'s dyn Store,
+    store: &'s Store,
     inner: Box<dyn StorePublication + 's>,
     /// Active overrides, in the order of their numbers.
     active: Vec<Override>,

@@ -131,7 +131,7 @@ fn catalog(snapshot: &Snapshot, index: &Index) -> CatalogView {
     }
 }
 
-fn stored(store: &dyn Store, browser: &Browser, now: Timestamp) -> Result<StoredView, StoreError> {
+fn stored(store: &Store, browser: &Browser, now: Timestamp) -> Result<StoredView, StoreError> {
     let day_ago = now.saturating_sub(Span::new().hours(24)).unwrap_or(now);
     let soon = now
         .saturating_add(Span::new().hours(24 * DAYS_AHEAD))

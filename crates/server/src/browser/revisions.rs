@@ -270,11 +270,7 @@ pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown 
     answer::html(StatusCode::OK, &shown.ok_or_else(|| missing(number))?)
 }
 
-fn read(
-    store: &dyn Store,
-    number: u64,
-    wanted: Wanted,
-) -> Result<Option<RevisionPage>, StoreError> {
+fn read(store: &Store, number: u64, wanted: Wanted) -> Result<Option<RevisionPage>, StoreError> {
     let Some(published) = store.revision(number)? else {
         return Ok(None);
     };

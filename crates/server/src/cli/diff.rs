@@ -168,7 +168,7 @@ impl Diff {
     /// Compares a product of both moments.
     fn compare(
         &self,
-        store: &dyn Store,
+        store: &Store,
         [old, new]: Pair,
         compared: &mut Compared<'_>,
     ) -> anyhow::Result<()> {
@@ -244,7 +244,7 @@ struct Compared<'s> {
 
 /// Counts the products of a plan of which overrides set values at a moment, at which clients saw `after`.
 fn effects(
-    store: &dyn Store,
+    store: &Store,
     moment: Moment,
     plan: &Plan,
     after: &BTreeMap<ProductCode, StoredProduct>,

@@ -88,11 +88,7 @@ impl<W: Write> RecordWriter<W> {
 
     /// Writes the record of a product. What comes before the first is written with it, so that nothing is printed if the
     /// products can't be read.
-    pub(super) fn write(
-        &mut self,
-        store: &dyn Store,
-        product: &StoredProduct,
-    ) -> anyhow::Result<()> {
+    pub(super) fn write(&mut self, store: &Store, product: &StoredProduct) -> anyhow::Result<()> {
         let record = export::record(store, product)?;
         let record = match self.format {
             RecordFormat::Ndjson | RecordFormat::Json => record.to_json(),

@@ -136,7 +136,7 @@ impl History {
     }
 
     /// Prints the changes of a product.
-    fn product(&self, store: &dyn Store, code: &ProductCode) -> anyhow::Result<Outcome> {
+    fn product(&self, store: &Store, code: &ProductCode) -> anyhow::Result<Outcome> {
         let (changes, has_older) = product_history(store, code, self.limit)?;
         if changes.is_empty() {
             let hidden = hidden(store, code, Moment::Live)?;
@@ -166,7 +166,7 @@ impl History {
 
 /// Returns how a product of a moment is hidden: `is hidden by override 7`; `None` if it isn't, or there is none.
 pub(super) fn hidden(
-    store: &dyn Store,
+    store: &Store,
     code: &ProductCode,
     moment: Moment,
 ) -> anyhow::Result<Option<String>> {

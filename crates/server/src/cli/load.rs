@@ -135,7 +135,7 @@ impl Load {
     }
 
     /// Opens the store; for a dry run without one, an empty store in a temporary directory.
-    fn store(&self, store: &StoreArgs) -> anyhow::Result<(Arc<dyn Store>, Option<TempDir>)> {
+    fn store(&self, store: &StoreArgs) -> anyhow::Result<(Arc<Store>, Option<TempDir>)> {
         if !self.dry_run {
             return Ok((store.open(IfMissing::Create)?, None));
         }

@@ -199,7 +199,7 @@ impl RoundResult {
 
 /// Rounds of one run.
 struct MirrorRun<'s> {
-    store: &'s dyn Store,
+    store: &'s Store,
     mirror: Mirror,
     /// Settings of each round's load.
     settings: LoadSettings,

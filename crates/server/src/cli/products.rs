@@ -90,7 +90,7 @@ impl Products {
 }
 
 fn table(
-    store: &dyn Store,
+    store: &Store,
     source: (LayerArgs, Moment),
     selection: &Selection,
     mut out: impl Write,
@@ -111,7 +111,7 @@ fn table(
 /// Calls `take` for each selected product, in ascending order of codes. Codes that are named and not found are reported on
 /// standard error.
 fn each(
-    store: &dyn Store,
+    store: &Store,
     (layer, moment): (LayerArgs, Moment),
     selection: &Selection,
     mut take: impl FnMut(StoredProduct) -> anyhow::Result<()>,

@@ -80,12 +80,7 @@ impl Prune {
         self.show(&*store, &pruned, Effect::Freed)
     }
 
-    fn show(
-        &self,
-        store: &dyn Store,
-        pruned: &PruneReport,
-        effect: Effect,
-    ) -> anyhow::Result<Outcome> {
+    fn show(&self, store: &Store, pruned: &PruneReport, effect: Effect) -> anyhow::Result<Outcome> {
         let tokens_since = tokens_since(store, pruned)?;
         if self.output.json {
             print_json(&to_json(pruned, tokens_since, effect))?;
@@ -97,7 +92,7 @@ impl Prune {
 }
 
 /// Returns the time of the oldest revision that stays readable: tokens of the changes feed from before it end.
-fn tokens_since(store: &dyn Store, pruned: &PruneReport) -> anyhow::Result<Option<Timestamp>> {
+fn tokens_since(store: &Store, pruned: &PruneReport) -> anyhow::Result<Option<Timestamp>> {
     let oldest = pruned.oldest_readable.map(|number| store.revision(number));
     let oldest = oldest.transpose()?.flatten();
     Ok(oldest.map(|published| published.revision.created_at))

@@ -179,14 +179,14 @@ fn refused(error: StoreError) -> anyhow::Result<Outcome> {
 }
 
 /// Returns the number of overrides that haven't ended; none if they can't be read.
-fn open_overrides(store: &dyn Store) -> usize {
+fn open_overrides(store: &Store) -> usize {
     let all = store.overrides().unwrap_or_default();
     let is_open = |one: &&StoredOverride| one.made.status != OverrideStatus::Ended;
     all.iter().filter(is_open).count()
 }
 
 /// Returns what else the restore changed, with the commands that go on. `overrides_before` hadn't ended before it.
-fn next_steps(store: &dyn Store, overrides_before: usize) -> String {
+fn next_steps(store: &Store, overrides_before: usize) -> String {
     let mut out = String::new();
     let overrides = open_overrides(store);
     if overrides_before > 0 || overrides > 0 {

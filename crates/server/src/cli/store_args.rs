@@ -52,25 +52,22 @@ const ACT_WAIT: Duration = Duration::from_secs(10);
 
 impl StoreArgs {
     /// Opens the store.
-    pub(super) fn open(&self, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+    pub(super) fn open(&self, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
         self.address()?.open(if_missing, self.patience())
     }
 
     /// Opens the store as it is, for a check.
-    pub(super) fn open_to_check(&self) -> Result<Arc<dyn Store>, StoreError> {
+    pub(super) fn open_to_check(&self) -> Result<Arc<Store>, StoreError> {
         self.address()?.open_to_check(self.patience())
     }
 
     /// Opens the store for a server, which also starts if the database can't be reached.
-    pub(super) fn open_to_follow(
-        &self,
-        if_missing: IfMissing,
-    ) -> Result<Arc<dyn Store>, StoreError> {
+    pub(super) fn open_to_follow(&self, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
         self.address()?.open_to_follow(if_missing, self.patience())
     }
 
     /// Opens the store for acts of operators on a server, who wait for other writers for a moment only.
-    pub(super) fn open_for_acts(&self) -> Result<Arc<dyn Store>, StoreError> {
+    pub(super) fn open_for_acts(&self) -> Result<Arc<Store>, StoreError> {
         let wait = self.patience().min(ACT_WAIT);
         self.address()?.open_for_acts(wait)
     }
@@ -98,7 +95,7 @@ impl StoreArgs {
 }
 
 /// Returns an empty store in a temporary directory.
-pub(super) fn temporary() -> anyhow::Result<(Arc<dyn Store>, TempDir)> {
+pub(super) fn temporary() -> anyhow::Result<(Arc<Store>, TempDir)> {
     let directory = tempfile::tempdir().context("can't create a temporary directory")?;
     let path = directory.path().join("vitrine.db");
     let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;

@@ -114,7 +114,7 @@ impl Work {
     /// Calls the store on another thread. A failure is logged once, and returns `None`.
     pub(super) async fn on_store<T: Send + 'static>(
         &mut self,
-        call: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+        call: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Option<T> {
         let store = Arc::clone(&self.shared.settings.store);
         let calls = &self.shared.store_calls;

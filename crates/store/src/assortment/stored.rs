@@ -25,7 +25,7 @@ const VERSION: &str = "name, number, id, created_at, changed_by, note, rules";
 /// SQL condition for live versions.
 const IS_LIVE: &str = "replaced_at is null and rules is not null";
 
-/// See [`AssortmentStore::read_assortments`](super::AssortmentStore::read_assortments).
+/// See [`Store::read_assortments`](crate::Store::read_assortments).
 pub(super) fn read(db: Db<'_>, known: &[(String, String)]) -> Result<LiveAssortments, StoreError> {
     let sql =
         format!("select name, id from vitrine.assortment_version where {IS_LIVE} order by name");
@@ -59,7 +59,7 @@ pub(super) fn select(
     db.read(READING, |tx| versions(tx, rest, values))
 }
 
-/// See [`AssortmentStore::assortments`](super::AssortmentStore::assortments).
+/// See [`Store::assortments`](crate::Store::assortments).
 pub(super) fn read_live(db: Db<'_>) -> Result<Vec<AssortmentVersion>, StoreError> {
     db.read(READING, live)
 }
@@ -93,7 +93,7 @@ pub(crate) fn is_live(tx: &mut Tx<'_>, name: &str) -> Result<bool, StoreError> {
     tx.value(&sql, values![name])
 }
 
-/// See [`AssortmentStore::set_assortment`](super::AssortmentStore::set_assortment).
+/// See [`Store::set_assortment`](crate::Store::set_assortment).
 pub(super) fn set(
     db: Db<'_>,
     new: &NewAssortment,
@@ -185,7 +185,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// See [`AssortmentStore::accept_assortments`](super::AssortmentStore::accept_assortments).
+/// See [`Store::accept_assortments`](crate::Store::accept_assortments).
 pub(super) fn accept_now(db: Db<'_>, context: &AuditContext) -> Result<(), StoreError> {
     db.write(Lock::Keys, FailPoint::AssortmentsCommitted, WRITING, |tx| {
         accept(tx)?;

@@ -34,14 +34,9 @@ use crate::sqlite::{SqliteStore, committed, during};
 
 /// Database of a store.
 #[derive(Clone, Copy)]
-pub enum Db<'s> {
+pub(crate) enum Db<'s> {
     Sqlite(&'s SqliteStore),
     Postgres(&'s PostgresStore),
-}
-
-/// A store, by its database.
-pub trait OnDb {
-    fn db(&self) -> Db<'_>;
 }
 
 /// Begins a transaction that waits only a moment for rows that others write.

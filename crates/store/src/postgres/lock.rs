@@ -80,11 +80,6 @@ fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> 
 }
 
 #[cfg(test)]
-#[path = "../../tests/support/database.rs"]
-#[expect(dead_code, unreachable_pub, reason = "other tests use the rest")]
-pub(super) mod database;
-
-#[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
@@ -95,7 +90,7 @@ mod tests {
 
     #[test]
     fn lock_wait_outlasts_the_timeout_of_answers() {
-        let Some(database) = database::Database::create() else {
+        let Some(database) = super::super::database::Database::create() else {
             return;
         };
         let target = Target::parse(&database.url, None, database.url.clone()).unwrap();

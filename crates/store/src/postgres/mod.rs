@@ -4,6 +4,10 @@
 //! - `schema`: recognising, creating and migrating the schema
 //! - `lock`: locks of writers; `listen`: hints of changes
 
+#[cfg(test)]
+#[path = "../../tests/support/database.rs"]
+#[expect(dead_code, unreachable_pub, reason = "other tests use the rest")]
+mod database;
 mod failure;
 mod limits;
 mod listen;
@@ -24,20 +28,15 @@ use vitrine_model::revision::Revision;
 pub(crate) use self::limits::{
     BEGIN, BEGIN_READ, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT, begin_quick,
 };
-use self::limits::{COMMAND_TIMEOUT, POLL_INTERVAL, QUICK_TIMEOUT};
+use self::limits::{COMMAND_TIMEOUT, QUICK_TIMEOUT};
 pub(crate) use self::lock::{Lock, take as take_lock};
 use self::session::Background;
 pub(crate) use self::session::Session;
 pub(crate) use self::target::Target;
-use crate::assortment::AssortmentStore;
 use crate::audit::AuditContext;
-use crate::db::{Db, OnDb, Tx};
-use crate::operators::OperatorStore;
-use crate::overrides::OverrideStore;
-use crate::prepared::RecordDigestStore;
+use crate::db::Tx;
 use crate::sqlite::VerifiedCopy;
-use crate::webhooks::WebhookStore;
-use crate::{Hint, HintGuard, IfMissing, Store, StoreError, restore};
+use crate::{Hint, HintGuard, IfMissing, StoreError, restore};
 
 const CREATING: &str = "creating the store";
 
@@ -51,7 +50,7 @@ pub(crate) enum Access {
 }
 
 /// A store in a PostgreSQL database.
-pub struct PostgresStore {
+pub(crate) struct PostgresStore {
     // First, so that it is dropped before the thread that drives it.
     /// Connection for calls that take milliseconds. Longer ones have connections of their own, so that polls and reads of
     /// keys never wait for them. None before the first call, and after a failure.
@@ -67,6 +66,8 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
+    pub(crate) const POLL_INTERVAL: Duration = limits::POLL_INTERVAL;
+
     /// Returns a store that connects with the first call, for a server.
     pub(crate) fn new(
         target: Target,
@@ -185,38 +186,13 @@ impl PostgresStore {
     }
 }
 
-impl OnDb for PostgresStore {
-    fn db(&self) -> Db<'_> {
-        Db::Postgres(self)
-    }
-}
-
-impl AssortmentStore for PostgresStore {}
-
-impl OperatorStore for PostgresStore {}
-
-impl OverrideStore for PostgresStore {}
-
-impl RecordDigestStore for PostgresStore {}
-
-impl WebhookStore for PostgresStore {}
-
-impl Store for PostgresStore {
-    fn poll_interval(&self) -> Duration {
-        POLL_INTERVAL
-    }
-
-    fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
+impl PostgresStore {
+    /// See [`Store::subscribe`](crate::Store::subscribe).
+    pub(crate) fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
         match self.access {
             // A replica has no LISTEN.
             Access::ReadOnly => None,
             Access::Write(_) => listen::start(&self.background, &self.target, hint),
         }
-    }
-
-    fn backup(&self, _path: &Path) -> Result<Option<Revision>, StoreError> {
-        Err(StoreError::Unsupported(
-            "`vitrine backup` copies only SQLite stores; back up a PostgreSQL store with PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`",
-        ))
     }
 }

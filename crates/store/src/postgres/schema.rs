@@ -139,16 +139,13 @@ fn other_format(place: &str, found: String, migrations: &[&str]) -> StoreError {
 }
 
 #[cfg(test)]
-use super::lock::database;
-
-#[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
+    use super::super::database::Database;
     use super::super::session::Background;
     use super::super::target::Target;
-    use super::database::Database;
     use super::*;
 
     /// Returns the columns of each table of a schema.

@@ -111,7 +111,7 @@ fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Returns the keys and the live assortments of a backup, for
-/// [`plan_restore`](crate::assortment::AssortmentStore::plan_restore).
+/// [`plan_restore`](crate::Store::plan_restore).
 pub(crate) fn view(backup: &Path) -> Result<View, StoreError> {
     let unusable = |error| unusable(backup, error);
     let mut connection = open::backup(backup).map_err(unusable)?;

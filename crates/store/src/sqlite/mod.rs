@@ -20,15 +20,10 @@ use std::time::Duration;
 use rusqlite::Connection;
 use vitrine_model::revision::Revision;
 
-use crate::assortment::AssortmentStore;
 use crate::check::run as check;
-use crate::db::{Db, OnDb, Tx};
-use crate::operators::OperatorStore;
-use crate::overrides::{self, OverrideStore, StoredOverride};
-use crate::prepared::RecordDigestStore;
 use crate::problem::Problem;
-use crate::webhooks::{WebhookStore, place};
-use crate::{Hint, HintGuard, IfMissing, Store, StoreError};
+use crate::webhooks::place;
+use crate::{IfMissing, StoreError};
 
 pub(crate) use backup::{VerifiedCopy, create_from, view as view_of_backup};
 pub(crate) use failure::{committed, during};
@@ -39,7 +34,7 @@ use quick::Quick;
 pub(crate) use quick::{FileId, file_id};
 
 /// A store in one SQLite file.
-pub struct SqliteStore {
+pub(crate) struct SqliteStore {
     pub(crate) path: PathBuf,
     /// Maximum time that a writer waits for another one.
     pub(crate) lock_wait: Duration,
@@ -52,6 +47,9 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
+    /// Interval between polls. A poll reads one row of a cached file, in some microseconds.
+    pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
     /// Opens the file, creates it if it is missing and `if_missing` says so, and migrates it.
     pub(crate) fn open(
         path: PathBuf,
@@ -110,51 +108,18 @@ impl SqliteStore {
     }
 }
 
-/// Interval between polls. A poll reads one row of a cached file, in some microseconds.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-impl OnDb for SqliteStore {
-    fn db(&self) -> Db<'_> {
-        Db::Sqlite(self)
-    }
-}
-
-impl AssortmentStore for SqliteStore {}
-
-impl OperatorStore for SqliteStore {}
-
-impl OverrideStore for SqliteStore {
-    fn overrides_to_check(&self) -> Result<Vec<StoredOverride>, StoreError> {
-        let connection = open::backup(&self.path)?;
-        overrides::read(
-            &mut Tx::sqlite(&connection, "checking the store"),
-            overrides::ALL,
-        )
-    }
-}
-
-impl RecordDigestStore for SqliteStore {}
-
-impl WebhookStore for SqliteStore {}
-
-impl Store for SqliteStore {
-    fn poll_interval(&self) -> Duration {
-        POLL_INTERVAL
-    }
-
-    fn subscribe(&self, _hint: Hint) -> Option<HintGuard> {
-        None
-    }
-
-    fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
+impl SqliteStore {
+    /// See [`Store::checkpoint_log`](crate::Store::checkpoint_log).
+    pub(crate) fn checkpoint_log(&self) -> Result<u64, StoreError> {
         if wal::size_bytes(&self.path) > wal::SMALL_BYTES {
             let connection = self.connect()?;
             wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::FOLLOWER_WAIT)?;
         }
-        Ok(Some(wal::size_bytes(&self.path)))
+        Ok(wal::size_bytes(&self.path))
     }
 
-    fn check(&self) -> Result<Vec<Problem>, StoreError> {
+    /// See [`Store::check`](crate::Store::check).
+    pub(crate) fn check(&self) -> Result<Vec<Problem>, StoreError> {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
         let mut problems = check::check_file(&mut open::backup(&self.path)?)?;
@@ -165,7 +130,13 @@ impl Store for SqliteStore {
         Ok(problems)
     }
 
-    fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
+    /// Opens the file to read it only: it isn't changed.
+    pub(crate) fn open_read_only(&self) -> Result<Connection, StoreError> {
+        open::backup(&self.path)
+    }
+
+    /// See [`Store::backup`](crate::Store::backup).
+    pub(crate) fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
         backup::backup(&self.connect()?, &self.path, path)
     }
 }

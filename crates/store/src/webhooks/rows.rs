@@ -72,7 +72,7 @@ fn count_with(
     set_state(tx, &state)
 }
 
-/// See [`WebhookStore::create_endpoint`](super::WebhookStore::create_endpoint).
+/// See [`Store::create_endpoint`](crate::Store::create_endpoint).
 pub(crate) fn create(
     tx: &mut Tx<'_>,
     new: &NewEndpoint,
@@ -129,7 +129,7 @@ fn now() -> Timestamp {
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
-/// See [`WebhookStore::change_endpoint`](super::WebhookStore::change_endpoint).
+/// See [`Store::change_endpoint`](crate::Store::change_endpoint).
 pub(crate) fn change(
     tx: &mut Tx<'_>,
     id: &str,
@@ -216,7 +216,7 @@ fn rotate(endpoint: &mut Endpoint, salt: [u8; 16], overlap_ends_at: Timestamp) {
     endpoint.secrets.insert(0, newest);
 }
 
-/// See [`WebhookStore::move_endpoints`](super::WebhookStore::move_endpoints).
+/// See [`Store::move_endpoints`](crate::Store::move_endpoints).
 pub(crate) fn move_all(
     tx: &mut Tx<'_>,
     from_key: &str,
@@ -240,7 +240,7 @@ pub(crate) fn move_all(
     Ok((own.len() as u64, changes))
 }
 
-/// See [`WebhookStore::delete_endpoint`](super::WebhookStore::delete_endpoint).
+/// See [`Store::delete_endpoint`](crate::Store::delete_endpoint).
 pub(crate) fn delete_one(tx: &mut Tx<'_>, id: &str) -> Result<Changed<bool>, StoreError> {
     let ids = [id.to_owned()];
     let Some(row) = read(tx, Which::These(&ids))?.pop() else {
@@ -303,7 +303,7 @@ pub(crate) fn pause_all(tx: &mut Tx<'_>, reason: &str) -> Result<(), StoreError>
     count(tx)
 }
 
-/// See [`WebhookStore::take_endpoints`](super::WebhookStore::take_endpoints).
+/// See [`Store::take_endpoints`](crate::Store::take_endpoints).
 pub(crate) fn take(tx: &mut Tx<'_>, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError> {
     let mut free = read(tx, Which::Free(ids))?;
     let token = random_id()?;
@@ -323,7 +323,7 @@ pub(crate) fn take(tx: &mut Tx<'_>, ids: &[String]) -> Result<Vec<(Lease, Endpoi
     Ok(taken.collect())
 }
 
-/// See [`WebhookStore::update_deliveries`](super::WebhookStore::update_deliveries).
+/// See [`Store::update_deliveries`](crate::Store::update_deliveries).
 pub(crate) fn update(tx: &mut Tx<'_>, updates: &[DeliveryUpdate]) -> Result<Vec<bool>, StoreError> {
     let ids: Vec<String> = updates
         .iter()

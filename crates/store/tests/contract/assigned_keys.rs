@@ -109,7 +109,7 @@ fn damaged_assortments_are_found() {
 }
 
 /// Creates an SQLite store, prepares it and backs it up.
-fn backup(directory: &Path, name: &str, prepare: impl FnOnce(&dyn Store)) -> PathBuf {
+fn backup(directory: &Path, name: &str, prepare: impl FnOnce(&Store)) -> PathBuf {
     let url = format!("sqlite:{}", directory.join(name).display());
     let store = open(&url, IfMissing::Create).unwrap();
     prepare(&*store);

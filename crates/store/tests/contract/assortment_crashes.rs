@@ -29,7 +29,7 @@ fn crashing_child() {
 }
 
 /// Returns rules, keys and what is accepted, as text.
-fn told(store: &Arc<dyn Store>) -> [String; 3] {
+fn told(store: &Arc<Store>) -> [String; 3] {
     let names = |key: KeyRecord| (key.prefix, key.assortment);
     let keys: Vec<_> = store.keys().unwrap().into_iter().map(names).collect();
     [

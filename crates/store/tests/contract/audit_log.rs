@@ -14,14 +14,14 @@ use crate::key_days::{FIRST, day};
 use crate::keys::record;
 use crate::products::{publish_texts, second};
 
-fn write(store: &dyn Store, record: &KeyRecord) {
+fn write(store: &Store, record: &KeyRecord) {
     store
         .change_keys(&set_key(), &mut |_| vec![record.clone()])
         .unwrap();
 }
 
 /// Returns the places of the faults that a check finds, all by the rule of the audit log.
-fn faults(store: &dyn Store) -> Vec<String> {
+fn faults(store: &Store) -> Vec<String> {
     let problems = store.check().unwrap();
     let place = |problem: vitrine_store::problem::Problem| {
         assert_eq!(

@@ -14,7 +14,7 @@ fn assert_refused(url: &str, found: &str) {
     let Ok(address) = url.parse::<StoreAddress>();
     let wait = Duration::ZERO;
     // A handle for a check or a server may be there; what it does is refused.
-    let used = |store: std::sync::Arc<dyn Store>| store.check().map(drop);
+    let used = |store: std::sync::Arc<Store>| store.check().map(drop);
     for outcome in [
         address.open(IfMissing::Create, wait).map(drop),
         address.open_to_check(wait).and_then(used),

@@ -27,7 +27,7 @@ pub const ALL: [Rule; 6] = [
 ];
 
 /// Returns the products of a moment; `None` if the revision doesn't exist.
-pub fn at(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
+pub fn at(store: &Store, moment: Moment) -> Option<Vec<StoredProduct>> {
     let mut products = Vec::new();
     let revision = store
         .read_products(moment, &mut |product| {
@@ -38,7 +38,7 @@ pub fn at(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
     revision.map(|_| products)
 }
 
-fn every_moment_stays_readable(store: &dyn Store) {
+fn every_moment_stays_readable(store: &Store) {
     assert_eq!(at(store, Moment::Live), None);
     let (first, second_version) = (product("A", "1"), product("A", "2"));
     publish(store, &[product("B", "1"), first.clone()], second(10)).unwrap();
@@ -66,7 +66,7 @@ fn every_moment_stays_readable(store: &dyn Store) {
     );
 }
 
-fn lives_and_changes_are_known(store: &dyn Store) {
+fn lives_and_changes_are_known(store: &Store) {
     let (a, b, c) = (product("A", "1"), product("B", "1"), product("C", "1"));
     publish(store, &[a.clone(), b.clone()], second(10)).unwrap();
     publish(store, &[product("A", "2"), c], second(20)).unwrap();
@@ -110,7 +110,7 @@ fn lives_and_changes_are_known(store: &dyn Store) {
     }
 }
 
-fn revisions_tell_who_and_why(store: &dyn Store) {
+fn revisions_tell_who_and_why(store: &Store) {
     let note = RevisionNote {
         by: "olga".to_owned(),
         note: Some("because".to_owned()),
@@ -136,7 +136,7 @@ fn revisions_tell_who_and_why(store: &dyn Store) {
     }
 }
 
-fn a_restored_revision_is_a_new_one(store: &dyn Store) {
+fn a_restored_revision_is_a_new_one(store: &Store) {
     let (with_text, digest) = (product_with_text("T", "# Text"), TextDigest::of("# Text"));
     publish_texts(store, &[("T", "# Text")], second(10));
     publish(store, &[product("A", "2")], second(20)).unwrap();
@@ -154,7 +154,7 @@ fn a_restored_revision_is_a_new_one(store: &dyn Store) {
     assert_eq!(publication.commit(second(40), &note).unwrap(), None);
 }
 
-fn one_product_can_be_retired(store: &dyn Store) {
+fn one_product_can_be_retired(store: &Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
     let mut publication = store.publish().unwrap();
     assert!(publication.retire(&product("A", "1").code).unwrap());
@@ -165,7 +165,7 @@ fn one_product_can_be_retired(store: &dyn Store) {
     assert_eq!(at(store, Moment::Live), Some(vec![product("B", "1")]));
 }
 
-fn no_revision_has_a_number_beyond_the_databases(store: &dyn Store) {
+fn no_revision_has_a_number_beyond_the_databases(store: &Store) {
     let code = &product("A", "1").code;
     publish(store, &[product("A", "1")], second(10)).unwrap();
     for number in [i64::MAX.cast_unsigned(), 1 << 63, u64::MAX] {

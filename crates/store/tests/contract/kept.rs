@@ -18,7 +18,7 @@ pub struct Kept<'a> {
 }
 
 impl Kept<'_> {
-    pub fn open(&self) -> Arc<dyn Store> {
+    pub fn open(&self) -> Arc<Store> {
         open(&self.url, IfMissing::Create).unwrap()
     }
 

@@ -18,7 +18,7 @@ pub const ALL: [Rule; 2] = [
     ),
 ];
 
-fn digests_of_records_belong_to_live_versions(store: &dyn Store) {
+fn digests_of_records_belong_to_live_versions(store: &Store) {
     let record = |byte| RecordDigest([byte; 16]);
     let put = |publication: &mut dyn Publication, document: &str, digest| {
         let mut next = PreparedProduct::new(product("A", document)).unwrap();
@@ -76,7 +76,7 @@ fn digests_of_records_belong_to_live_versions(store: &dyn Store) {
     assert_eq!(known(9), Some(Vec::new()));
 }
 
-fn versions_are_kept_while_their_revision_is_live(store: &dyn Store) {
+fn versions_are_kept_while_their_revision_is_live(store: &Store) {
     let mut publication = store.publish().unwrap();
     for (number, code) in ["A", "B", "C", "D"].into_iter().enumerate() {
         let mut next = PreparedProduct::new(product(code, "1")).unwrap();

@@ -12,7 +12,7 @@ use vitrine_store::{IfMissing, Store, StoreAddress, StoreError, open};
 use crate::products::{product, publish, read, second};
 use crate::webhooks;
 
-fn at(path: &Path, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+fn at(path: &Path, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
     open(&format!("sqlite:{}", path.display()), if_missing)
 }
 

@@ -11,7 +11,7 @@ use vitrine_store::{IfMissing, Store, open};
 
 use crate::products::{product, publish, second};
 
-fn at(path: &Path) -> Arc<dyn Store> {
+fn at(path: &Path) -> Arc<Store> {
     open(&format!("sqlite:{}", path.display()), IfMissing::Create).unwrap()
 }
 

@@ -243,7 +243,7 @@ fn key(number: u8) -> KeyRecord {
 }
 
 /// Returns all products and keys of a store, as text.
-fn state(store: &dyn Store) -> String {
+fn state(store: &Store) -> String {
     let mut state = format!("{:?}", store.keys().unwrap());
     for revision in store.revisions(99).unwrap() {
         let moment = vitrine_store::record::Moment::Revision(revision.revision.number);
@@ -342,7 +342,7 @@ fn confirmation_in_a_backup_is_not_done_again() {
         confirmation: Some(Confirmation::of("once")),
         ..crate::audited::set_key()
     };
-    let create = |store: &dyn Store, number| {
+    let create = |store: &Store, number| {
         let mut new = vec![key(number)];
         store.change_keys(&confirmed(), &mut |_| std::mem::take(&mut new))
     };
@@ -361,7 +361,7 @@ fn confirmation_in_a_backup_is_not_done_again() {
 }
 
 /// Asserts that the first key is still revoked, and the second still rotated.
-fn assert_ended(store: &dyn Store, at: jiff::Timestamp) {
+fn assert_ended(store: &Store, at: jiff::Timestamp) {
     let keys = store.keys().unwrap();
     let [revoked, rotated] = keys.as_slice() else {
         panic!("{keys:?}");

@@ -47,11 +47,7 @@ pub struct TextLoadSettings {
 /// # Errors
 ///
 /// If a file can't be read, or the store can't be written. Then nothing has changed.
-pub fn load(
-    store: &dyn Store,
-    directory: &Path,
-    settings: TextLoadSettings,
-) -> anyhow::Result<Report> {
+pub fn load(store: &Store, directory: &Path, settings: TextLoadSettings) -> anyhow::Result<Report> {
     let mut report = Report::default();
     let texts = TextFiles::scan(directory, &mut report)?;
     let mut publication = match settings.intent {

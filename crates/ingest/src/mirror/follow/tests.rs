@@ -17,7 +17,7 @@ use crate::outside::retry::Retries;
 /// A store, and the mirror's state file, in a directory.
 struct Case {
     directory: tempfile::TempDir,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
 }
 
 fn settings(mode: Mode) -> LoadSettings {

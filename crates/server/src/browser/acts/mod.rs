@@ -102,7 +102,7 @@ impl From<ActPage> for Outcome {
 /// Request for an act.
 struct Context<'c> {
     browser: &'c Browser,
-    store: &'c dyn Store,
+    store: &'c Store,
     viewer: &'c Viewer,
     request: &'c PageRequest,
     form: Form,
@@ -286,4 +286,4 @@ fn done_already() -> Problem {
 }
 
 /// The store that acts write to: a handle of its own, so that what follows the store never waits for an act.
-pub(super) type ActsStore = Arc<dyn Store>;
+pub(super) type ActsStore = Arc<Store>;

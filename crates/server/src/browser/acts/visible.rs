@@ -38,7 +38,7 @@ pub(super) fn difference(
 }
 
 /// Returns the rules by which a key sees; `None` if it sees everything. It sees nothing by rules that are missing or unreadable.
-fn rules_of(store: &dyn Store, key: &KeyRecord) -> anyhow::Result<Option<Rules>> {
+fn rules_of(store: &Store, key: &KeyRecord) -> anyhow::Result<Option<Rules>> {
     let Some(name) = &key.assortment else {
         return Ok(None);
     };
@@ -56,7 +56,7 @@ pub(super) fn expired(record: &KeyRecord, now: Timestamp) -> Vec<String> {
 }
 
 /// Refuses an assortment that doesn't exist.
-pub(super) fn require_assortment(store: &dyn Store, name: &str) -> anyhow::Result<()> {
+pub(super) fn require_assortment(store: &Store, name: &str) -> anyhow::Result<()> {
     match live_version(store, name)? {
         Some(_) => Ok(()),
         None => bail!(

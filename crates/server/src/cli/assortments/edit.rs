@@ -176,7 +176,7 @@ impl EditArgs {
     /// Makes rules live, unless the guard refuses that.
     fn apply(
         &self,
-        store: &dyn Store,
+        store: &Store,
         name: &str,
         rules: &Rules,
         default_note: Option<String>,

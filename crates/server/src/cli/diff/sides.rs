@@ -31,7 +31,7 @@ pub(super) type Pair = [Option<StoredProduct>; 2];
 /// Selected products of two moments.
 #[derive(Clone, Copy)]
 pub(super) struct Sides<'s> {
-    pub(super) store: &'s dyn Store,
+    pub(super) store: &'s Store,
     pub(super) layer: LayerArgs,
     pub(super) selection: &'s Selection,
     /// Before and after.

@@ -98,7 +98,7 @@ impl NewKeySettings {
 
 /// Creates a key.
 pub(in crate::cli) fn create(
-    store: &dyn Store,
+    store: &Store,
     settings: NewKeySettings,
     note: &NoteArgs,
 ) -> anyhow::Result<NewKey> {
@@ -108,7 +108,7 @@ pub(in crate::cli) fn create(
 
 /// Creates a key; returns it with its record.
 fn create_record(
-    store: &dyn Store,
+    store: &Store,
     settings: NewKeySettings,
     note: &NoteArgs,
 ) -> anyhow::Result<(NewKey, KeyRecord)> {

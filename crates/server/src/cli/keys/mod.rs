@@ -146,7 +146,7 @@ fn kind(record: &KeyRecord) -> &'static str {
     }
 }
 
-fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
+fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
     let records = store.keys()?;
     let now = Timestamp::now();
     if output.json {
@@ -209,7 +209,7 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
 }
 
 fn revoke(
-    store: &dyn Store,
+    store: &Store,
     context: &AuditContext,
     output: OutputArgs,
     names: &[String],

@@ -275,7 +275,7 @@ impl Enable {
 
 impl ChangeArgs {
     /// Ends overrides.
-    pub(super) fn end(&self, store: &dyn Store, numbers: &[u64]) -> anyhow::Result<Outcome> {
+    pub(super) fn end(&self, store: &Store, numbers: &[u64]) -> anyhow::Result<Outcome> {
         let context = AuditContext {
             by: operator(),
             note: self.note.clone(),

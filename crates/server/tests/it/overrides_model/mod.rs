@@ -41,7 +41,7 @@ const CHECKED: usize = 3;
 
 /// A store under test, beside the model.
 struct World {
-    store: std::sync::Arc<dyn vitrine_store::Store>,
+    store: std::sync::Arc<vitrine_store::Store>,
     /// Documents of all variants.
     documents: BTreeMap<(String, usize), Value>,
     base: Catalog,
