@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::StoreError;
-use crate::db::{Db, Tx, WORK_TIMEOUT, WriteConnection, values};
+use crate::db::{Db, Tx, WORK_TIMEOUT, WriteConnection, free_bytes, values};
 use crate::postgres::Lock;
 use crate::record::{Keep, PruneReport};
 
@@ -71,7 +71,7 @@ pub(crate) fn plan(
             versions,
             texts: texts.unsigned_abs(),
             waiting_versions,
-            free_bytes: tx.free_bytes()?,
+            free_bytes: free_bytes(tx)?,
         })
     })
 }

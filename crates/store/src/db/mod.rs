@@ -455,15 +455,6 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Returns the free space in an SQLite file that later writes reuse, in bytes.
-    pub(crate) fn free_bytes(&mut self) -> Result<u64, StoreError> {
-        let sql = "select freelist_count * page_size from pragma_freelist_count, pragma_page_size";
-        match &self.connection {
-            On::Sqlite(_) => self.value(sql, &[]).map(i64::unsigned_abs),
-            On::Postgres(_) => Ok(0),
-        }
-    }
-
     /// Tells PostgreSQL how to find rows from now on in this transaction.
     pub(crate) fn plan(&mut self, plan: Plan) -> Result<(), StoreError> {
         match &mut self.connection {
@@ -493,5 +484,14 @@ impl<'c> Tx<'c> {
             On::Sqlite(_) => Ok(()),
             On::Postgres(session) => session.run(self.doing, "select pg_notify('vitrine', '')"),
         }
+    }
+}
+
+/// Returns the free space in an SQLite file that later writes reuse, in bytes.
+pub(crate) fn free_bytes(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    let sql = "select freelist_count * page_size from pragma_freelist_count, pragma_page_size";
+    match &tx.connection {
+        On::Sqlite(_) => tx.value(sql, &[]).map(i64::unsigned_abs),
+        On::Postgres(_) => Ok(0),
     }
 }
