@@ -110,10 +110,6 @@ pub(crate) fn prune(
     })
 }
 
-fn free_bytes(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
-    tx.free_bytes()
-}
-
 /// Returns what stays; `None` if nothing was published. Pruned revisions stay pruned.
 fn kept(
     tx: &mut Tx<'_>,
