@@ -77,7 +77,7 @@ impl InstantThread {
         let thread = std::thread::Builder::new().name("instants".to_owned());
         thread.spawn(move || {
             lower_priority();
-            run(&*store, at_instant, (&metrics, &mut looked), &stopped);
+            run(&store, at_instant, (&metrics, &mut looked), &stopped);
             drop(running);
         })?;
         Ok(Self {

@@ -87,9 +87,9 @@ impl Kept {
         let url = format!("sqlite:{}", directory.path().join("kept.db").display());
         let store = open(&url, IfMissing::Create).unwrap();
         let (a, b, c) = (product("A", "1"), product("B", "1"), product("C", "1"));
-        publish(&*store, &[a, b.clone(), c], 10);
-        publish(&*store, &[product("A", "2"), product("C", "1")], 20);
-        publish(&*store, &[product("A", "2"), b], 30);
+        publish(&store, &[a, b.clone(), c], 10);
+        publish(&store, &[product("A", "2"), product("C", "1")], 20);
+        publish(&store, &[product("A", "2"), b], 30);
         let new = NewKey::from_random(KeyKind::Live, &[7; NewKey::RANDOM_BYTES]);
         let key = KeyRecord {
             api_version: Some("2024-02-05".to_owned()),
@@ -205,7 +205,7 @@ fn orphans_are_warnings() {
 fn problems_beyond_a_hundred_are_counted() {
     let kept = Kept::new();
     let products: Vec<_> = (0..150).map(|n| product(&format!("P{n}"), "1")).collect();
-    publish(&*kept.store, &products, 40);
+    publish(&kept.store, &products, 40);
     kept.damage("update product_version set digest = zeroblob(16) where code like 'P%'");
     let problems = kept.store.check().unwrap();
     assert_eq!(problems.len(), 101);
@@ -281,7 +281,7 @@ fn restore_keeps_store_id_and_texts_taken_down() {
     kept.store
         .set_text_status(&down, TextStatus::TakenDown, &audited::take_down())
         .unwrap();
-    publish(&*kept.store, &[product("D", "1")], 40);
+    publish(&kept.store, &[product("D", "1")], 40);
     let before = kept.store.state().unwrap();
     let restored = kept
         .store
@@ -310,7 +310,7 @@ fn restore_keeps_store_id_and_texts_taken_down() {
     assert_eq!(brought_back.map(digest), fetched.map(digest));
     assert_eq!(kept.store.check().unwrap(), []);
     // The next publish continues from there.
-    publish(&*kept.store, &[product("E", "1")], 50);
+    publish(&kept.store, &[product("E", "1")], 50);
     assert_eq!(kept.store.check().unwrap(), []);
 }
 

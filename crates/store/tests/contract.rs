@@ -110,7 +110,7 @@ fn suite(fresh: impl Fn() -> Arc<Store>) {
     .concat()
     {
         println!("contract: {name}");
-        part(&*fresh());
+        part(&fresh());
     }
 }
 

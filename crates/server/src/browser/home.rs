@@ -83,7 +83,7 @@ pub(super) fn page(browser: &Browser) -> Shown {
         let index = browser.indexes.of(&snapshot);
         catalog(&snapshot, &index)
     });
-    let stored = match stored(&*browser.store, browser, Timestamp::now()) {
+    let stored = match stored(&browser.store, browser, Timestamp::now()) {
         Ok(stored) => Some(stored),
         Err(error) => {
             tracing::warn!(error = %ErrorChain(&error), "the catalog browser can't read the store");

@@ -74,14 +74,14 @@ pub(super) struct Diff {
 impl Diff {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
-        let from = moment(&*store, self.from.or(self.at))?;
-        let to = moment(&*store, self.to)?;
+        let from = moment(&store, self.from.or(self.at))?;
+        let to = moment(&store, self.to)?;
         let selection = Selection {
             codes: self.codes.clone().into(),
             ..Selection::default()
         };
         let sides = Sides {
-            store: &*store,
+            store: &store,
             layer: self.layer,
             selection: &selection,
             moments: [from, to],
@@ -90,7 +90,7 @@ impl Diff {
             missing: selection.named_codes().collect(),
             ..Compared::default()
         };
-        let others = sides.each(&mut |pair| self.compare(&*store, pair, &mut compared))?;
+        let others = sides.each(&mut |pair| self.compare(&store, pair, &mut compared))?;
         let Compared {
             mut plan,
             after,
@@ -108,7 +108,7 @@ impl Diff {
             plan.retain_fields(|pointer| self.fields.iter().any(|field| is_of(pointer, field)));
         }
         let effects = match self.layer.is_base() {
-            false => found_or_told(effects(&*store, to, &plan, &after))?,
+            false => found_or_told(effects(&store, to, &plan, &after))?,
             true => BTreeMap::new(),
         };
         self.print(&plan, differing, to, effects)

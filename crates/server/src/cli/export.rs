@@ -51,15 +51,15 @@ impl Export {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let reader = self.reader.of(self.format == RecordFormat::Csv);
         let store = store.open(IfMissing::Refuse)?;
-        let moment = moment(&*store, self.at)?;
+        let moment = moment(&store, self.at)?;
         let out = BufWriter::new(output::stdout());
         let mut records = RecordWriter::new(self.format, reader, out);
         let layer = match self.effective {
             true => LayerArgs::EFFECTIVE,
             false => LayerArgs::BASE,
         };
-        let read = layer.read(&*store, moment, &mut |product| {
-            records.write(&*store, &product)
+        let read = layer.read(&store, moment, &mut |product| {
+            records.write(&store, &product)
         });
         written(read.and_then(|revision| {
             revision.context(NOTHING_LOADED)?;

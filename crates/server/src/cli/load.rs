@@ -130,7 +130,7 @@ impl Load {
             let _ = writeln!(output::stderr(), "vitrine: {what}");
         })?;
         let (store, _directory) = self.store(store)?;
-        let report = load::load(&*store, inputs, settings, &Bars::new(self.output))?;
+        let report = load::load(&store, inputs, settings, &Bars::new(self.output))?;
         print_report(&report, self.output, self.plan)
     }
 

@@ -69,20 +69,20 @@ impl Products {
         let format = self.format.unwrap_or(by_default);
         let reader = self.reader.of(format == ProductsFormat::Csv);
         let store = store.open(IfMissing::Refuse)?;
-        let moment = moment(&*store, self.at)?;
+        let moment = moment(&store, self.at)?;
         let selection = self.selection.selection();
         let source = (self.layer, moment);
         let out = BufWriter::new(output::stdout());
         let format = match format {
-            ProductsFormat::Table => return written(table(&*store, source, &selection, out)),
+            ProductsFormat::Table => return written(table(&store, source, &selection, out)),
             ProductsFormat::Ndjson => RecordFormat::Ndjson,
             ProductsFormat::Json => RecordFormat::Json,
             ProductsFormat::Csv => RecordFormat::Csv,
         };
         let mut records = RecordWriter::new(format, reader, out);
         written(
-            each(&*store, source, &selection, |product| {
-                records.write(&*store, &product)
+            each(&store, source, &selection, |product| {
+                records.write(&store, &product)
             })
             .and_then(|()| records.finish()),
         )

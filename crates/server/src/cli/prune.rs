@@ -63,21 +63,21 @@ impl Prune {
         let plan = store.plan_prune(self.keep, since)?;
         let is_idle = (plan.revisions, plan.versions, plan.texts) == (0, 0, 0);
         match (is_idle, self.dry_run) {
-            (true, _) => return self.show(&*store, &plan, Effect::Nothing),
-            (false, true) => return self.show(&*store, &plan, Effect::Shown),
+            (true, _) => return self.show(&store, &plan, Effect::Nothing),
+            (false, true) => return self.show(&store, &plan, Effect::Shown),
             (false, false) => {}
         }
         self.confirm.confirm(&format!(
             "this frees {} for good; revisions before {} can no longer be read or rolled back to{}",
             freed(&plan),
             plan.oldest_readable.unwrap_or_default(),
-            ended_tokens(&plan, tokens_since(&*store, &plan)?)
+            ended_tokens(&plan, tokens_since(&store, &plan)?)
                 .map_or_else(String::new, |ended| format!("; {ended}")),
         ))?;
         let pruned = store.prune(self.keep, since);
         let pruned = pruned
             .context("pruned in part, run it again to free the rest; the step that failed")?;
-        self.show(&*store, &pruned, Effect::Freed)
+        self.show(&store, &pruned, Effect::Freed)
     }
 
     fn show(&self, store: &Store, pruned: &PruneReport, effect: Effect) -> anyhow::Result<Outcome> {

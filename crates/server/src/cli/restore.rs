@@ -68,7 +68,7 @@ impl Restore {
             Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file, &context),
             opened => {
                 let store = opened?;
-                overrides = open_overrides(&*store);
+                overrides = open_overrides(&store);
                 match store.plan_restore(&self.file) {
                     Ok(plan) if !self.may_widen(&plan)? => {
                         return Ok(Outcome::Refused);
@@ -87,7 +87,7 @@ impl Restore {
                 print(&message(&revision))?;
                 // It is restored, whether this can be read or not.
                 if let Ok(store) = store.open(IfMissing::Refuse) {
-                    print(&next_steps(&*store, overrides))?;
+                    print(&next_steps(&store, overrides))?;
                 }
                 Ok(Outcome::Done)
             }

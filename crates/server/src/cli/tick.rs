@@ -46,11 +46,11 @@ impl Tick {
         self.logs.start()?;
         if !self.follow {
             let store = store.open(IfMissing::Refuse)?;
-            while let Some(applied) = apply_next(&*store)? {
+            while let Some(applied) = apply_next(&store)? {
                 let line = instant_json(&applied);
                 print(&format!("{line}\n"))?;
             }
-            return match held_up(&*store)?.first() {
+            return match held_up(&store)?.first() {
                 Some(one) => Err(one.error().into()),
                 None => Ok(Outcome::Done),
             };

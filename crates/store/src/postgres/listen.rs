@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
@@ -55,8 +56,8 @@ impl Drop for ListenTask {
 
 /// Listens until the connection breaks. Returns the pause before the next try.
 ///
-/// A notification to itself tells whether any arrive: behind a pooler in transaction mode none do. Polling alone keeps the
-/// promise of a second then.
+/// A notification by a second connection tells whether any arrive: behind a pooler in transaction mode none do. Polling alone
+/// keeps the promise of a second then.
 async fn listen(target: &Target, hint: &Hint) -> Result<Duration, Failure> {
     let (client, driver) = target.connect().await?;
     let heard = Notify::new();
@@ -65,11 +66,14 @@ async fn listen(target: &Target, hint: &Hint) -> Result<Duration, Failure> {
         hint();
     });
     let listening = async {
-        client
-            .batch_execute("listen vitrine; notify vitrine")
-            .await?;
+        client.batch_execute("listen vitrine").await?;
         // Something may have changed before.
         hint();
+        let (probe, driver) = target.connect().await?;
+        let driver = tokio::spawn(driver.map(drop));
+        let probed = probe.batch_execute("notify vitrine").await;
+        driver.abort();
+        probed?;
         match tokio::time::timeout(PROBE_TIMEOUT, heard.notified()).await {
             Ok(_) => std::future::pending().await,
             Err(_) => {

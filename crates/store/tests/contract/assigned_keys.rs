@@ -16,13 +16,13 @@ use crate::products::second;
 fn key_gets_and_loses_its_assortment() {
     on_both(|kept| {
         let store = kept.open();
-        set(&*store, "a", Some("one"));
+        set(&store, "a", Some("one"));
         let plain = KeyRecord {
             assortment: None,
             ..assigned(1, "a")
         };
         for key in [plain.clone(), assigned(1, "a"), plain] {
-            write(&*store, std::slice::from_ref(&key));
+            write(&store, std::slice::from_ref(&key));
             let read = store.keys().unwrap();
             assert_eq!(format!("{read:?}"), format!("{:?}", [key]));
             assert_eq!(store.check().unwrap(), []);
@@ -43,15 +43,15 @@ fn too_many_assortments_are_refused() {
              insert into assortment_version (name, number, id, created_at, codes, digest, rules) \
              select 'n' || i, 1, 'i' || i, 0, 0, {digest}, '' from n"
         ));
-        let last = set(&*store, "last", Some("one"));
+        let last = set(&store, "last", Some("one"));
         let error = store.set_assortment(&new("more", Some("one")), None);
         let error = error.unwrap_err();
         let is_told = matches!(error, StoreError::AssortmentLimit { count: 10_001, .. });
         assert!(is_told, "{error}");
         // Those that are there can be edited, and a removal makes room.
-        set(&*store, "last", Some("two"));
-        set(&*store, "n1", None);
-        set(&*store, "more", Some("one"));
+        set(&store, "last", Some("two"));
+        set(&store, "n1", None);
+        set(&store, "more", Some("one"));
         let read = store.read_assortments(&[("last".to_owned(), last.id)]);
         assert_eq!(read.unwrap().changed.len(), 10_000);
     });
@@ -94,9 +94,9 @@ fn damaged_assortments_are_found() {
     ] {
         on_both(|kept| {
             let store = kept.open();
-            set(&*store, "a", Some("one"));
-            set(&*store, "a", Some("two"));
-            write(&*store, &[assigned(1, "a")]);
+            set(&store, "a", Some("one"));
+            set(&store, "a", Some("two"));
+            write(&store, &[assigned(1, "a")]);
             assert_eq!(store.check().unwrap(), []);
             (kept.run)(sql);
             let problems = store.check().unwrap();
@@ -112,7 +112,7 @@ fn damaged_assortments_are_found() {
 fn backup(directory: &Path, name: &str, prepare: impl FnOnce(&Store)) -> PathBuf {
     let url = format!("sqlite:{}", directory.join(name).display());
     let store = open(&url, IfMissing::Create).unwrap();
-    prepare(&*store);
+    prepare(&store);
     let path = directory.join(format!("{name}.backup"));
     store.backup(&path).unwrap();
     path
@@ -153,15 +153,15 @@ fn restored_assortments_are_planned_and_come_back() {
             write(store, &[gone.clone(), expired.clone(), record(9, 9)]);
         });
         let store = kept.open();
-        set(&*store, "a", Some("new"));
-        set(&*store, "b", Some("same"));
+        set(&store, "a", Some("new"));
+        set(&store, "b", Some("same"));
         let revoked = KeyRecord {
             revoked_at: Some(second(500)),
             ..assigned(5, "b")
         };
-        write(&*store, &[assigned(1, "a"), assigned(2, "b"), record(3, 3)]);
-        write(&*store, &[assigned(4, "a"), revoked, record(6, 6)]);
-        write(&*store, &[record(7, 7), record(8, 8)]);
+        write(&store, &[assigned(1, "a"), assigned(2, "b"), record(3, 3)]);
+        write(&store, &[assigned(4, "a"), revoked, record(6, 6)]);
+        write(&store, &[record(7, 7), record(8, 8)]);
         let context = crate::audited::set_key();
         store.accept_assortments(&context).unwrap();
         let before = store.state().unwrap();
@@ -216,12 +216,12 @@ fn revocation_of_an_assigned_key_survives_a_restore() {
             write(store, &[assigned(1, "a"), record(2, 2)]);
         });
         let store = kept.open();
-        set(&*store, "b", Some("one"));
+        set(&store, "b", Some("one"));
         let revoked = |key: KeyRecord| KeyRecord {
             revoked_at: Some(second(500)),
             ..key
         };
-        write(&*store, &[revoked(record(1, 1)), revoked(assigned(2, "b"))]);
+        write(&store, &[revoked(record(1, 1)), revoked(assigned(2, "b"))]);
         assert_eq!(changes(store.plan_restore(&path).unwrap()), []);
         store.restore(&path, &crate::audited::set_key()).unwrap();
         let keys = store.keys().unwrap();
@@ -245,8 +245,8 @@ fn backup_without_assortments_is_planned_unchanged() {
         });
         let bytes = std::fs::read(&path).unwrap();
         let store = kept.open();
-        set(&*store, "a", Some("one"));
-        write(&*store, &[assigned(1, "a"), record(2, 2)]);
+        set(&store, "a", Some("one"));
+        write(&store, &[assigned(1, "a"), record(2, 2)]);
         let plan = changes(store.plan_restore(&path).unwrap());
         let widened = ["a one".to_owned(), "*".to_owned()];
         assert_eq!(plan, [(record(1, 1).prefix, widened)]);

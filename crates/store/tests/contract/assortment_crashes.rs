@@ -20,8 +20,8 @@ fn crashing_child() {
     };
     let store = open(&url, IfMissing::Refuse).unwrap();
     match what.as_str() {
-        "set" => drop(set(&*store, "a", Some("two"))),
-        "assign" => write(&*store, &[assigned(1, "a")]),
+        "set" => drop(set(&store, "a", Some("two"))),
+        "assign" => write(&store, &[assigned(1, "a")]),
         _ => store
             .accept_assortments(&crate::audited::set_key())
             .unwrap(),
@@ -44,8 +44,8 @@ fn told(store: &Arc<Store>) -> [String; 3] {
 
 fn assert_atomic(kept: &Kept<'_>, what: &str, point: &str) {
     let store = kept.open();
-    set(&*store, "a", Some("one"));
-    write(&*store, &[record(1, 1)]);
+    set(&store, "a", Some("one"));
+    write(&store, &[record(1, 1)]);
     let (old, state) = (told(&store), store.state().unwrap());
     for action in ["kill", "error"] {
         let child = std::process::Command::new(std::env::current_exe().unwrap())

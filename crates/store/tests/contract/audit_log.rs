@@ -50,14 +50,14 @@ fn changed_or_missing_entry_is_found_by_a_check() {
         on_both(|kept| {
             let store = kept.open();
             for seed in 1..=3 {
-                write(&*store, &record(seed, 100));
+                write(&store, &record(seed, 100));
             }
-            assert_eq!(faults(&*store), [""; 0]);
+            assert_eq!(faults(&store), [""; 0]);
             (kept.run)(sql);
-            assert_eq!(faults(&*store), [place(found)], "{sql}");
+            assert_eq!(faults(&store), [place(found)], "{sql}");
             // The log goes on.
-            write(&*store, &record(4, 100));
-            assert_eq!(faults(&*store), [place(found)], "{sql}");
+            write(&store, &record(4, 100));
+            assert_eq!(faults(&store), [place(found)], "{sql}");
         });
     }
 }
@@ -66,9 +66,9 @@ fn changed_or_missing_entry_is_found_by_a_check() {
 fn back_up(kept: &Kept<'_>) -> std::path::PathBuf {
     let source = kept.directory.join("source.db");
     let store = open(&format!("sqlite:{}", source.display()), IfMissing::Create).unwrap();
-    publish_texts(&*store, &[("A", "one"), ("B", "two")], second(10));
-    write(&*store, &record(1, 100));
-    write(&*store, &record(2, 100));
+    publish_texts(&store, &[("A", "one"), ("B", "two")], second(10));
+    write(&store, &record(1, 100));
+    write(&store, &record(2, 100));
     let two = TextDigest::of("two");
     store
         .set_text_status(&two, TextStatus::TakenDown, &take_down())
@@ -85,8 +85,8 @@ fn restore_keeps_log_and_days_and_tells_what_it_changes() {
         let backup = back_up(kept);
         let store = kept.open();
         let (one, two, three) = (record(1, 100), record(2, 100), record(3, 100));
-        write(&*store, &one);
-        write(&*store, &three);
+        write(&store, &one);
+        write(&store, &three);
         store.add_key_days(&[day(FIRST, "b", 2, 2)], FIRST).unwrap();
         store.restore(&backup, &restore()).unwrap();
         let text = TextDigest::of("two");
@@ -105,14 +105,14 @@ fn restore_keeps_log_and_days_and_tells_what_it_changes() {
             format!("2 set key {three}: {}", created(3)),
             format!("1 set key {one}: {}", created(1)),
         ];
-        assert_eq!(lines(&*store), expected);
+        assert_eq!(lines(&store), expected);
         let days = store.key_days(Date::MIN).unwrap();
         assert_eq!(days, [day(FIRST, "b", 2, 2)]);
-        assert_eq!(faults(&*store), [""; 0]);
+        assert_eq!(faults(&store), [""; 0]);
         // Restored again, nothing differs but the store.
         store.restore(&backup, &restore()).unwrap();
         let again = format!("7 restore store {path}: ");
-        assert_eq!(lines(&*store)[0], again);
+        assert_eq!(lines(&store)[0], again);
     });
 }
 
@@ -126,13 +126,13 @@ fn created_store_has_the_log_and_days_of_its_backup() {
         let source = open(&format!("sqlite:{}", backup.display()), IfMissing::Refuse).unwrap();
         let path = backup.display();
         assert_eq!(
-            lines(&*store)[0],
+            lines(&store)[0],
             format!("4 restore store {path}: revision - → 1")
         );
-        assert_eq!(lines(&*store)[1..], lines(&*source));
+        assert_eq!(lines(&store)[1..], lines(&source));
         let days = store.key_days(Date::MIN).unwrap();
         assert_eq!(days, [day(FIRST, "a", 1, 1)]);
-        assert_eq!(faults(&*store), [""; 0]);
+        assert_eq!(faults(&store), [""; 0]);
     });
 }
 
@@ -147,7 +147,7 @@ fn backup_with_a_changed_log_is_restored() {
         let Ok(address) = kept.url.parse::<StoreAddress>();
         address.create_from(&backup, &restore()).unwrap();
         let store = kept.open();
-        assert_eq!(faults(&*store), ["entry 1 of the audit log"]);
+        assert_eq!(faults(&store), ["entry 1 of the audit log"]);
         assert_eq!(store.keys().unwrap().len(), 2);
     });
 }

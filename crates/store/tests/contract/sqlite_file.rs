@@ -24,7 +24,7 @@ fn refused(path: &Path) -> StoreError {
 fn new_files_are_readable_only_by_their_owner() {
     let directory = tempfile::tempdir().unwrap();
     let store = at(&directory.path().join("new.db"), IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")], second(1));
+    publish(&store, &[product("A", "1")], second(1));
     let mut files = 0;
     for file in std::fs::read_dir(directory.path()).unwrap() {
         let file = file.unwrap();
@@ -40,15 +40,15 @@ fn committed_data_survives_reopening() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kept.db");
     let store = at(&path, IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")], second(1));
-    let (changes, seen) = (store.state().unwrap(), read(&*store, Timestamp::MIN));
+    publish(&store, &[product("A", "1")], second(1));
+    let (changes, seen) = (store.state().unwrap(), read(&store, Timestamp::MIN));
     // Another process sees the data while this one has the file open, and after.
     let other = at(&path, IfMissing::Refuse).unwrap();
     assert_eq!(other.state().unwrap(), changes);
     drop((store, other));
     let again = at(&path, IfMissing::Refuse).unwrap();
     assert_eq!(
-        (again.state().unwrap(), read(&*again, Timestamp::MIN)),
+        (again.state().unwrap(), read(&again, Timestamp::MIN)),
         (changes, seen)
     );
 }
@@ -84,13 +84,13 @@ fn files_are_open_only_during_acts() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("acts.db");
     let followed = at(&path, IfMissing::Create).unwrap();
-    webhooks::create(&*followed, "one");
+    webhooks::create(&followed, "one");
     assert!(!open_files(&path).is_empty());
     drop(followed);
     let address: StoreAddress = format!("sqlite:{}", path.display()).parse().unwrap();
     let acts = address.open_for_acts(Duration::ZERO).unwrap();
     for number in 1..3 {
-        publish(&*acts, &[product("A", &number.to_string())], second(number));
+        publish(&acts, &[product("A", &number.to_string())], second(number));
         assert_eq!(
             acts.revisions(9).unwrap().len(),
             usize::try_from(number).unwrap()
@@ -113,11 +113,11 @@ fn followers_wait_for_a_missing_store() {
         assert!(error.may_come_back() && !path.exists());
     }
     publish(
-        &*at(&path, IfMissing::Create).unwrap(),
+        &at(&path, IfMissing::Create).unwrap(),
         &[product("A", "1")],
         second(1),
     );
-    assert_eq!(read(&*followed, Timestamp::MIN).codes(), ["A"]);
+    assert_eq!(read(&followed, Timestamp::MIN).codes(), ["A"]);
     assert!(followed.state().unwrap().revision_id.is_some());
 }
 
@@ -135,7 +135,7 @@ fn lock_wait_is_capped_however_the_store_is_opened() {
     assert_eq!(checked.check().unwrap(), []);
     for (index, store) in [opened, followed, of_acts, checked].iter().enumerate() {
         let time = second(index.try_into().unwrap());
-        publish(&**store, &[product("A", &index.to_string())], time);
+        publish(store, &[product("A", &index.to_string())], time);
         assert_eq!(store.revisions(9).unwrap().len(), index + 1);
     }
 }

@@ -339,8 +339,8 @@ fn last_attempts_are_kept(store: &Store) {
 fn lease_ends_by_the_clock_of_the_store() {
     on_both(|kept: &Kept<'_>| {
         let store = kept.open();
-        create(&*store, "a");
-        let (first, _) = take(&*store, &["a"]).pop().unwrap();
+        create(&store, "a");
+        let (first, _) = take(&store, &["a"]).pop().unwrap();
         let webhooks = |sql: &str| match kept.url.strip_prefix("sqlite:") {
             Some(path) => {
                 let path = format!("{path}-webhooks");
@@ -351,12 +351,12 @@ fn lease_ends_by_the_clock_of_the_store() {
             }
             None => (kept.run)(sql),
         };
-        assert_eq!(take(&*store, &["a"]), []);
+        assert_eq!(take(&store, &["a"]), []);
         webhooks("update webhook_endpoint set leased_until = leased_until - 30000");
-        let (second, _) = take(&*store, &["a"]).pop().unwrap();
+        let (second, _) = take(&store, &["a"]).pop().unwrap();
         assert!(second.fence > first.fence);
         webhooks("update webhook_endpoint set clock = 'an earlier start'");
-        assert_eq!(take(&*store, &["a"]).len(), 1);
+        assert_eq!(take(&store, &["a"]).len(), 1);
     });
 }
 
@@ -367,15 +367,15 @@ fn endpoints_of_a_backup_are_restored_paused() {
         let directory = kept.directory;
         let url = format!("sqlite:{}", directory.join("source.db").display());
         let source = open(&url, IfMissing::Create).unwrap();
-        create(&*source, "a");
-        let (lease, endpoint) = take(&*source, &["a"]).pop().unwrap();
+        create(&source, "a");
+        let (lease, endpoint) = take(&source, &["a"]).pop().unwrap();
         let mut done = update(lease, endpoint.progress);
         (done.attempt, done.release) = (Some(attempt(1)), false);
         assert_eq!(source.update_deliveries(&[done]).unwrap(), [true]);
         let backup = directory.join("backup.db");
         source.backup(&backup).unwrap();
         let store = kept.open();
-        create(&*store, "other");
+        create(&store, "other");
         store.restore(&backup, &restore()).unwrap();
         let found = store.endpoints().unwrap();
         assert_eq!(found.len(), 1);
@@ -391,9 +391,9 @@ fn endpoints_of_a_backup_are_restored_paused() {
                 .contains("enable")
         );
         assert_eq!(store.attempts("a").unwrap(), [attempt(1)]);
-        assert_eq!(take(&*store, &["a"]).len(), 1, "leases aren't restored");
+        assert_eq!(take(&store, &["a"]).len(), 1, "leases aren't restored");
         assert_eq!(store.check().unwrap(), []);
-        let enabled = change(&*store, "a", &EndpointChange::Enable);
+        let enabled = change(&store, "a", &EndpointChange::Enable);
         assert_eq!(enabled.status, EndpointStatus::Active);
     });
 }
@@ -402,7 +402,7 @@ fn endpoints_of_a_backup_are_restored_paused() {
 fn damaged_endpoint_is_found_by_the_check() {
     on_both(|kept| {
         let store = kept.open();
-        create(&*store, "wh_1");
+        create(&store, "wh_1");
         let damage = "update webhook_endpoint set document = '{}'";
         match kept.url.strip_prefix("sqlite:") {
             Some(path) => {

@@ -193,8 +193,8 @@ impl Act {
             browser,
             // Forms are shown while acts wait, which share their handle.
             store: match request.is_post() {
-                true => &*browser.acts_store,
-                false => &*browser.written,
+                true => &browser.acts_store,
+                false => &browser.written,
             },
             viewer,
             request,

@@ -55,7 +55,7 @@ impl Assign {
         };
         let context = self.note.context(AuditAction::SetKey);
         let store = store.open(IfMissing::Refuse)?;
-        let (before, after) = change(&*store, &self.key, &changes, to_second(now), &context)?;
+        let (before, after) = change(&store, &self.key, &changes, to_second(now), &context)?;
         match self.output.json {
             true => print_json(&json!({
                 "before": to_json(&before, now),

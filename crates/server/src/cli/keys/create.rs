@@ -123,7 +123,7 @@ impl Create {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let settings = self.settings();
         let store = store.open(IfMissing::Create)?;
-        let (key, record) = create_record(&*store, settings, &self.note)?;
+        let (key, record) = create_record(&store, settings, &self.note)?;
         show(&key, &record, &[], self.output)
     }
 

@@ -119,7 +119,7 @@ impl Keys {
             } => {
                 let context = note.context(AuditAction::RotateKey);
                 let store = store.open(IfMissing::Refuse)?;
-                rotate(&*store, &context, *output, label, overlap)
+                rotate(&store, &context, *output, label, overlap)
             }
             Self::Revoke {
                 output,

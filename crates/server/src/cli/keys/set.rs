@@ -79,7 +79,7 @@ impl Set {
         let store = store.open(IfMissing::Refuse)?;
         let (before, after) = {
             let context = self.note.context(AuditAction::SetKey);
-            change(&*store, &self.name, &changes, to_second(now), &context)?
+            change(&store, &self.name, &changes, to_second(now), &context)?
         };
         if self.no_expiry && after.rotated_at.is_some() && before.expires_at.is_some() {
             let prefix = &after.prefix;

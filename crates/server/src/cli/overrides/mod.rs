@@ -129,8 +129,8 @@ impl Overrides {
                 overrides.reverse();
                 print_list(overrides, *output)
             }
-            Self::End { change, numbers } => change.end(&*store, numbers),
-            Self::Show { output, number } => show(&*store, *output, *number),
+            Self::End { change, numbers } => change.end(&store, numbers),
+            Self::Show { output, number } => show(&store, *output, *number),
         }
     }
 }
