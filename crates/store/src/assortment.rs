@@ -1,5 +1,4 @@
-//! Assortments: their stored versions, the part of the store's trait that is about them, and the rules of a change that
-//! both stores share. Rules are opaque JSON here.
+//! Assortments: their stored versions, the store's methods about them, and the rules of a change. Rules are opaque JSON here.
 //!
 //! - `stored`: the stored versions; `restore_plan`: the keys that would see by other rules after a restore
 

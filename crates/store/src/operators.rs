@@ -1,4 +1,4 @@
-//! Operators of the console, their sessions and confirmations, and the part of the store's trait that is about them.
+//! Operators of the console, their sessions and confirmations, and the store's methods about them.
 //!
 //! A session is valid while its operator has the stamp that it was begun with: each change of an operator replaces the stamp,
 //! which ends all its sessions everywhere. Only a hash of a session's token is stored.

@@ -1,4 +1,4 @@
-//! Overrides of operators: what is stored of them, and the part of the store's trait that is about them.
+//! Overrides of operators: what is stored of them, and the store's methods about them.
 //!
 //! Loads bring the *base* of a product; overrides lie on top, and what clients see is the *effective* product. Products
 //! are stored as they are effective; the base of a product is stored beside it only while it differs, or the product is

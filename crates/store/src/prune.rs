@@ -35,7 +35,7 @@ const UNNAMED: &str = "taken_down_at is null \
      and not exists (select 1 from vitrine.product_text t where t.digest = x.digest) \
      and not exists (select 1 from vitrine.base_text t where t.digest = x.digest)";
 
-/// What a prune keeps.
+/// Part of the history that a prune keeps.
 #[derive(Clone, Copy)]
 struct Kept {
     /// Oldest revision that stays readable.

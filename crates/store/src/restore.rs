@@ -184,7 +184,7 @@ fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, S
     moments::revision(tx, Moment::Live)
 }
 
-/// What a restore keeps of a key.
+/// Times of a key that a restore keeps.
 struct KeptKey {
     prefix: String,
     expires_at: Option<i64>,

@@ -1,4 +1,4 @@
-//! Conversions between the values of the model and the columns that both stores share.
+//! Conversions between the values of the model and columns.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Webhook endpoints: what is stored of them, and the part of the store's trait that is about them
+//! Webhook endpoints: what is stored of them, and the store's methods about them
 //! (docs/contract/webhooks.md). Positions and bodies are opaque texts here.
 //!
 //! - `rows`: rows, and what operators and deliverers do to them; `place`: where they are; `backup`: those of backups

@@ -83,7 +83,7 @@ impl ReadyRecord {
     }
 }
 
-/// Whether it pays to pack documents beside the thread that writes: not if most products turn out to be unchanged.
+/// True if it pays to pack documents beside the thread that writes: not if most products turn out to be unchanged.
 pub(super) struct Packing {
     pub(super) is_wanted: AtomicBool,
 }

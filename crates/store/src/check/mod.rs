@@ -1,4 +1,4 @@
-//! Checks that both stores share: the rules, and the checks of single rows.
+//! Checks of stored data: the rules, and the checks of single rows.
 //!
 //! - `found`: the rules, and the collection of findings; `run`: the parts of a check
 
@@ -226,7 +226,7 @@ pub(crate) fn webhook(found: &mut Findings, id: &str, document: &str) {
 }
 
 /// Returns the queries for spans of a table that overlap, and for those that don't begin and end with revisions of
-/// another table: the same for both stores. The first one has the beginning of the next span, too.
+/// another table. The first one has the beginning of the next span, too.
 pub(crate) fn span_queries(table: &str, revisions: &str) -> [String; 2] {
     [
         format!(

@@ -1,6 +1,6 @@
 //! SQL as SQLite takes it. It is written as PostgreSQL takes it, within what both can do.
 
-/// What differs by its name only: SQLite has one schema, one writer, bytes for an order, and no types of expressions. What
+/// Differences by name only: SQLite has one schema, one writer, bytes for an order, and no types of expressions. What
 /// stands in `/*sqlite … */` is for SQLite alone: which index to take, or in which order to join.
 const REPLACED: [(&str, &str); 17] = [
     ("/*sqlite ", ""),

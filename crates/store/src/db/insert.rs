@@ -12,7 +12,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Rows of a statement that skips existing ones.
 const BATCH_ROWS: usize = 500;
 
-/// Where rows are inserted.
+/// Table into which rows are inserted.
 pub(crate) struct Insert<'c> {
     on: OnInsert<'c>,
 }

@@ -260,7 +260,7 @@ fn write<T>(
     Ok(done)
 }
 
-/// How PostgreSQL finds rows from now on in a transaction. SQLite is told in each statement.
+/// Ways in which PostgreSQL finds rows from now on in a transaction. For SQLite, each statement says it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Plan {
     /// As it thinks best.
@@ -297,7 +297,7 @@ impl Plan {
 /// Statements on one connection: in a transaction, unless it comes from [`Db::quick`].
 pub(crate) struct Tx<'c> {
     connection: On<'c>,
-    /// What is being done, for errors.
+    /// Operation, for errors.
     doing: &'static str,
 }
 

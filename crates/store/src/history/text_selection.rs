@@ -1,4 +1,4 @@
-//! Selection of the changes of texts that a read of the history visits, for both stores.
+//! Selection of the changes of texts that a read of the history visits.
 
 use jiff::Timestamp;
 

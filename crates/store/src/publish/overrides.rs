@@ -1,4 +1,4 @@
-//! What a publish stores beside the effective products: overrides, and the bases of products.
+//! Rows that a publish stores beside the effective products: overrides, and the bases of products.
 
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;

@@ -1,5 +1,5 @@
-//! Where the rows of endpoints are: in PostgreSQL beside the others, in SQLite in a file of their own, since loads hold the store's
-//! only writer's lock.
+//! Places of the rows of endpoints: in PostgreSQL beside the others, in SQLite in a file of their own, since loads hold the
+//! store's only writer's lock.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
