@@ -36,7 +36,7 @@ impl ProductChange {
 ///
 /// If the store can't be read.
 pub fn product_history(
-    store: &dyn Store,
+    store: &Store,
     code: &ProductCode,
     limit: u32,
 ) -> Result<(Vec<ProductChange>, bool), StoreError> {
@@ -84,7 +84,7 @@ pub fn product_history(
 
 /// Reads a version at its last live revision, which wasn't pruned, since the version exists.
 fn version(
-    store: &dyn Store,
+    store: &Store,
     code: &ProductCode,
     span: VersionSpan,
 ) -> Result<Option<StoredProduct>, StoreError> {
@@ -101,7 +101,7 @@ fn version(
 ///
 /// If the store can't be read.
 pub fn product_at(
-    store: &dyn Store,
+    store: &Store,
     code: &ProductCode,
     moment: Moment,
 ) -> Result<Option<StoredProduct>, StoreError> {

@@ -31,7 +31,7 @@ pub struct TextDifference {
 ///
 /// If the store can't be read, or a text is missing.
 pub fn text_differences(
-    store: &dyn Store,
+    store: &Store,
     old: &StoredProduct,
     new: &StoredProduct,
 ) -> anyhow::Result<Vec<TextDifference>> {

@@ -81,10 +81,7 @@ pub(crate) fn nothing() -> Rules {
 }
 
 /// Returns the live version, if there is one.
-pub(crate) fn live_version(
-    store: &dyn Store,
-    name: &str,
-) -> anyhow::Result<Option<AssortmentVersion>> {
+pub(crate) fn live_version(store: &Store, name: &str) -> anyhow::Result<Option<AssortmentVersion>> {
     let newest = store.assortment_versions(name, 1)?.into_iter().next();
     Ok(newest.filter(|version| version.rules.is_some()))
 }
@@ -94,11 +91,7 @@ pub(crate) fn live_version(
 /// # Errors
 ///
 /// If there never was an assortment of this name, it has no such version, or the version is its removal.
-pub(crate) fn rules_at(
-    store: &dyn Store,
-    name: &str,
-    number: Option<u32>,
-) -> anyhow::Result<String> {
+pub(crate) fn rules_at(store: &Store, name: &str, number: Option<u32>) -> anyhow::Result<String> {
     let newest = store.assortment_versions(name, 1)?.into_iter().next();
     let newest = newest.ok_or_else(|| unknown(name))?;
     let version = match number {
@@ -111,8 +104,9 @@ pub(crate) fn rules_at(
                     newest.number
                 )
             };
-            // Versions are numbered without gaps.
-            let back = newest.number.checked_sub(number).with_context(missing)?;
+            // Versions are numbered from 1, without gaps. Those between are read, too.
+            let back = newest.number.checked_sub(number).filter(|_| number > 0);
+            let back = back.with_context(missing)?;
             let versions = store.assortment_versions(name, back.saturating_add(1))?;
             let found = versions.into_iter().find(|one| one.number == number);
             found.with_context(missing)?

@@ -3,11 +3,12 @@
 //! Any number of processes may have one: the store's transaction lets one of them apply an instant, and the others find
 //! nothing to do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use vitrine_ingest::overrides::instants::{AppliedInstant, apply_next};
+use vitrine_ingest::overrides::instants::{AppliedInstant, apply_next, held_up};
 use vitrine_store::Store;
 
 use crate::error_chain::ErrorChain;
@@ -52,10 +53,7 @@ impl InstantThread {
     /// # Errors
     ///
     /// As [`start`](Self::start).
-    pub fn of_server(
-        store: &Arc<dyn Store>,
-        metrics: &Arc<InstantMetrics>,
-    ) -> std::io::Result<Self> {
+    pub fn of_server(store: &Arc<Store>, metrics: &Arc<InstantMetrics>) -> std::io::Result<Self> {
         let at_instant = match store.publishes_when_serving() {
             true => AtInstant::Apply,
             false => AtInstant::Watch,
@@ -69,7 +67,7 @@ impl InstantThread {
     ///
     /// If there can't be another thread.
     pub fn start(
-        store: Arc<dyn Store>,
+        store: Arc<Store>,
         at_instant: AtInstant,
         metrics: Arc<InstantMetrics>,
         mut looked: impl FnMut(&InstantMetrics) + Send + 'static,
@@ -79,7 +77,7 @@ impl InstantThread {
         let thread = std::thread::Builder::new().name("instants".to_owned());
         thread.spawn(move || {
             lower_priority();
-            run(&*store, at_instant, (&metrics, &mut looked), &stopped);
+            run(&store, at_instant, (&metrics, &mut looked), &stopped);
             drop(running);
         })?;
         Ok(Self {
@@ -97,14 +95,15 @@ impl Drop for InstantThread {
 }
 
 fn run(
-    store: &dyn Store,
+    store: &Store,
     at_instant: AtInstant,
     (metrics, looked): (&InstantMetrics, &mut dyn FnMut(&InstantMetrics)),
     stopped: &Receiver<()>,
 ) {
     let mut is_failing = false;
+    let mut held = BTreeSet::new();
     loop {
-        let outcome = caught(|| look(store, at_instant, metrics, stopped));
+        let outcome = caught(|| look(store, (at_instant, &mut held), metrics, stopped));
         looked(metrics);
         let pause = match outcome {
             Ok(Ok(pause)) => {
@@ -129,10 +128,21 @@ fn run(
     }
 }
 
+/// Logs overrides that can't begin, each once. They stay overdue in the metrics.
+fn log_held_up(store: &Store, logged: &mut BTreeSet<u64>) -> anyhow::Result<()> {
+    for one in held_up(store)? {
+        if logged.insert(one.stored.number) {
+            let error = one.error();
+            tracing::error!(%error, "an override can't begin; others don't wait for it");
+        }
+    }
+    Ok(())
+}
+
 /// Applies what is due, until this is stopped. Returns the time until the next look.
 fn look(
-    store: &dyn Store,
-    at_instant: AtInstant,
+    store: &Store,
+    (at_instant, held_up): (AtInstant, &mut BTreeSet<u64>),
     metrics: &InstantMetrics,
     stopped: &Receiver<()>,
 ) -> anyhow::Result<Duration> {
@@ -151,6 +161,9 @@ fn look(
             }
             metrics.overdue_seconds.set(0.0);
         }
+    }
+    if is_due {
+        log_held_up(store, held_up)?;
     }
     let until = next.map(|next| next.at.duration_since(next.now));
     let until = until.and_then(|until| Duration::try_from(until).ok());

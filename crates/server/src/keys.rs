@@ -26,7 +26,7 @@ pub(crate) struct Rotated {
 
 /// Creates a successor of the single key in use that `name` means; the old key expires at `overlap_ends` at the latest.
 pub(crate) fn rotate(
-    store: &dyn Store,
+    store: &Store,
     name: &str,
     (now, overlap_ends): (Timestamp, Timestamp),
     context: &AuditContext,
@@ -144,19 +144,38 @@ pub(crate) struct Changes {
     pub(crate) quota: Option<Option<Quota>>,
 }
 
+/// The key isn't as the change was decided on.
+#[derive(Debug, thiserror::Error)]
+#[error("the key {0} was changed meanwhile; nothing was changed, look at it and try again")]
+pub(crate) struct ChangedMeanwhile(String);
+
 /// Changes the key that a name means; returns it as it was and as it is.
 pub(crate) fn change(
-    store: &dyn Store,
+    store: &Store,
     name: &str,
     changes: &Changes,
     now: Timestamp,
     context: &AuditContext,
 ) -> anyhow::Result<(KeyRecord, KeyRecord)> {
+    change_if(store, name, (changes, &|_| true), now, context)
+}
+
+/// As [`change`], if the key is as expected in the transaction that changes it; otherwise fails with [`ChangedMeanwhile`].
+pub(crate) fn change_if(
+    store: &Store,
+    name: &str,
+    (changes, is_expected): (&Changes, &dyn Fn(&KeyRecord) -> bool),
+    now: Timestamp,
+    context: &AuditContext,
+) -> anyhow::Result<(KeyRecord, KeyRecord)> {
     let mut outcome = None;
     store.change_keys(context, &mut |records| {
-        let found = find(records, name, now).map(|before| {
+        let found = find(records, name, now).and_then(|before| {
+            if !is_expected(before) {
+                return Err(ChangedMeanwhile(before.prefix.clone()).into());
+            }
             let after = changes.applied_to(before);
-            (before.clone(), after)
+            Ok((before.clone(), after))
         });
         let changed = match &found {
             Ok((before, after)) if values(before) != values(after) => vec![after.clone()],
@@ -248,7 +267,7 @@ pub(crate) fn described(before: &KeyRecord, after: &KeyRecord) -> String {
 
 /// Revokes all keys that these names mean; returns the prefixes of those that weren't revoked before.
 pub(crate) fn revoke(
-    store: &dyn Store,
+    store: &Store,
     names: &[String],
     now: Timestamp,
     context: &AuditContext,

@@ -59,38 +59,30 @@ impl StoreAddress {
         &self,
         if_missing: IfMissing,
         lock_wait: Duration,
-    ) -> Result<Arc<dyn Store>, StoreError> {
-        // SQLite counts milliseconds in 32 bits and takes more than 24 days for none.
-        let lock_wait = lock_wait.min(Duration::from_secs(24 * 60 * 60));
+    ) -> Result<Arc<Store>, StoreError> {
+        let lock_wait = capped(lock_wait);
         Ok(match self.kind()? {
-            Kind::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, if_missing, lock_wait)?),
+            Kind::Sqlite(path) => {
+                Arc::new(sqlite::SqliteStore::open(path, if_missing, lock_wait)?.into())
+            }
             Kind::Postgres(target) => {
                 let access = Access::Write(if_missing);
                 let store = PostgresStore::for_command(*target, access, lock_wait)?;
                 store.connect_now()?;
-                Arc::new(store)
+                Arc::new(store.into())
             }
         })
     }
 
-    /// Returns the size of an SQLite file, in bytes, of which opening the store would rewrite most: that of an earlier schema,
-    /// whose documents aren't packed. `None` for all others.
-    #[must_use]
-    pub fn bytes_to_migrate(&self) -> Option<u64> {
-        match self.kind().ok()? {
-            Kind::Sqlite(path) => sqlite::bytes_to_migrate(&path),
-            Kind::Postgres(_) => None,
-        }
-    }
-
-    /// Opens the store for [`Store::check`]: an SQLite file is neither migrated nor changed.
+    /// Opens the store for [`Store::check`]: an SQLite file isn't changed.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
+        let lock_wait = capped(lock_wait);
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?)),
+            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?.into())),
             Kind::Postgres(_) => self.open(IfMissing::Refuse, lock_wait),
         }
     }
@@ -106,12 +98,13 @@ impl StoreAddress {
         &self,
         if_missing: IfMissing,
         lock_wait: Duration,
-    ) -> Result<Arc<dyn Store>, StoreError> {
+    ) -> Result<Arc<Store>, StoreError> {
+        let lock_wait = capped(lock_wait);
         match self.kind()? {
             Kind::Postgres(target) => follow(*target, Access::Write(if_missing), lock_wait),
             Kind::Sqlite(path) => match self.open(if_missing, lock_wait) {
                 Err(error) if error.may_come_back() => {
-                    Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?))
+                    Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?.into()))
                 }
                 outcome => outcome,
             },
@@ -125,9 +118,12 @@ impl StoreAddress {
     /// # Errors
     ///
     /// As [`open_to_follow`](Self::open_to_follow).
-    pub fn open_for_acts(&self, lock_wait: Duration) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open_for_acts(&self, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
+        let lock_wait = capped(lock_wait);
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::closing(path, lock_wait)?)),
+            Kind::Sqlite(path) => Ok(Arc::new(
+                sqlite::SqliteStore::closing(path, lock_wait)?.into(),
+            )),
             Kind::Postgres(_) => self.open_to_follow(IfMissing::Refuse, lock_wait),
         }
     }
@@ -138,7 +134,7 @@ impl StoreAddress {
     /// # Errors
     ///
     /// As [`open_to_follow`](Self::open_to_follow), and if the address isn't that of PostgreSQL.
-    pub fn open_replica(&self) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open_replica(&self) -> Result<Arc<Store>, StoreError> {
         match self.kind()? {
             Kind::Sqlite(_) => Err(StoreError::WrongAddress {
                 place: self.to_string(),
@@ -180,15 +176,19 @@ impl StoreAddress {
     }
 }
 
-fn follow(
-    target: Target,
-    access: Access,
-    lock_wait: Duration,
-) -> Result<Arc<dyn Store>, StoreError> {
+/// Maximum time to wait for another writer.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Returns the time to wait for another writer. Both databases count its milliseconds in 32 bits, which end after 24 days.
+fn capped(lock_wait: Duration) -> Duration {
+    lock_wait.min(MAX_LOCK_WAIT)
+}
+
+fn follow(target: Target, access: Access, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
     let store = PostgresStore::new(target, access, lock_wait)?;
     // Creates or migrates the store if that is possible now. If not, the next call reports why.
     let _ = store.connect_now();
-    Ok(Arc::new(store))
+    Ok(Arc::new(store.into()))
 }
 
 /// Options of a PostgreSQL address that are shown. Any other may be a password under a mistyped name.

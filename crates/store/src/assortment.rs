@@ -1,9 +1,9 @@
-//! Assortments: their stored versions, the part of the store's trait that is about them, and the rules of a change that
-//! both stores share. Rules are opaque JSON here.
+//! Assortments: their stored versions, the store's methods about them, and the rules of a change. Rules are opaque JSON here.
 //!
-//! - `restore_plan`: the keys that would see by other rules after a restore
+//! - `stored`: the stored versions; `restore_plan`: the keys that would see by other rules after a restore
 
 mod restore_plan;
+mod stored;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,12 +12,15 @@ use jiff::Timestamp;
 use vitrine_model::key::KeyRecord;
 
 use crate::audit::{AuditAction, AuditContext, Confirmation};
+use crate::db::values;
+use crate::digest::RowHash;
 use crate::record::StoreState;
-use crate::values::{RowHash, from_millis, random_id};
+use crate::values::{from_millis, random_id};
 use crate::{StoreError, sqlite};
 
 pub(crate) use restore_plan::View;
 pub use restore_plan::{KeyView, RestorePlan, RestoredKey};
+pub(crate) use stored::{accept, each, is_live, live};
 
 /// Maximum number of live assortments (docs/contract/assortments.md#limits).
 pub const MAX_ASSORTMENTS: u64 = 10_000;
@@ -92,33 +95,42 @@ pub struct LiveAssortments {
     pub changed: Vec<AssortmentVersion>,
 }
 
-/// The part of [`Store`](crate::Store) that is about assortments.
-pub trait AssortmentStore: Send + Sync {
+impl crate::Store {
     /// Reads the keys, and the live assortments whose name and id aren't in `known`, as of one moment. It takes as long
     /// as the unknown rules are; [`read_keys`](crate::Store::read_keys) doesn't wait for it.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn read_assortments(&self, known: &[(String, String)]) -> Result<LiveAssortments, StoreError>;
+    pub fn read_assortments(
+        &self,
+        known: &[(String, String)],
+    ) -> Result<LiveAssortments, StoreError> {
+        stored::read(self.db(), known)
+    }
 
     /// Returns the live versions of all assortments, by name.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn assortments(&self) -> Result<Vec<AssortmentVersion>, StoreError>;
+    pub fn assortments(&self) -> Result<Vec<AssortmentVersion>, StoreError> {
+        stored::read_live(self.db())
+    }
 
     /// Returns the versions of an assortment, removals included, at most `limit` of them, newest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn assortment_versions(
+    pub fn assortment_versions(
         &self,
         name: &str,
         limit: u32,
-    ) -> Result<Vec<AssortmentVersion>, StoreError>;
+    ) -> Result<Vec<AssortmentVersion>, StoreError> {
+        let rest = "name = $1 order by number desc limit $2";
+        stored::select(self.db(), rest, values![name, limit])
+    }
 
     /// Returns the versions, removals included, that were current at `since` or later, at most `limit` of them, newest
     /// first: for each name they follow each other without a gap, down to the one that was current at `since` unless the
@@ -127,11 +139,16 @@ pub trait AssortmentStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn assortment_history(
+    pub fn assortment_history(
         &self,
         since: Timestamp,
         limit: u32,
-    ) -> Result<Vec<AssortmentVersion>, StoreError>;
+    ) -> Result<Vec<AssortmentVersion>, StoreError> {
+        let rest = "replaced_at is null or replaced_at >= $1 \
+                    order by created_at desc, name, number desc limit $2";
+        let values = values![since.as_millisecond(), limit];
+        stored::select(self.db(), rest, values)
+    }
 
     /// Writes the next version of an assortment, if the live one has the id `expected` (`None`: there is no live one).
     /// Returns the version.
@@ -141,11 +158,13 @@ pub trait AssortmentStore: Send + Sync {
     /// If another version is live ([`StoreError::AssortmentChanged`]), keys that aren't revoked use an assortment that is
     /// to be removed ([`StoreError::AssortmentInUse`]), there would be too many assortments or codes
     /// ([`StoreError::AssortmentLimit`]), or the store can't be written.
-    fn set_assortment(
+    pub fn set_assortment(
         &self,
         new: &NewAssortment,
         expected: Option<&str>,
-    ) -> Result<AssortmentVersion, StoreError>;
+    ) -> Result<AssortmentVersion, StoreError> {
+        stored::set(self.db(), new, expected)
+    }
 
     /// Accepts the assortments as they are: [`StoreState::assortments_accepted`] becomes later than before. Servers may
     /// have known newer ones, if the database was put back by its own tools.
@@ -153,16 +172,8 @@ pub trait AssortmentStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError>;
-
-    /// Returns the names of the programs that are connected to the store and don't know assortments, as far as the store can
-    /// tell: they refuse keys that have one.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    fn older_programs(&self) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
+    pub fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError> {
+        stored::accept_now(self.db(), context)
     }
 
     /// Returns the keys that would be usable after a [`restore`](crate::Store::restore) of the backup at `path` and see by
@@ -171,8 +182,8 @@ pub trait AssortmentStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If the file is no store, is damaged or was written by a newer release, or the store can't be read.
-    fn plan_restore(&self, path: &Path) -> Result<RestorePlan, StoreError> {
+    /// If the file is no store, is damaged or has another format, or the store can't be read.
+    pub fn plan_restore(&self, path: &Path) -> Result<RestorePlan, StoreError> {
         let then = sqlite::view_of_backup(path)?;
         let live = self.read_assortments(&[])?;
         let now = View::new(live.keys, live.changed);
@@ -282,8 +293,8 @@ pub(crate) fn version_number(number: i64) -> Result<u32, StoreError> {
         .map_err(|_| StoreError::Damaged(format!("invalid number {number} of an assortment")))
 }
 
-/// Returns the SHA-256 of all columns of a version but the time of its replacement.
-pub(crate) fn digest(version: &AssortmentVersion, codes: i64) -> [u8; 32] {
+/// Returns the digest of all columns of a version but the time of its replacement.
+pub(crate) fn digest(version: &AssortmentVersion, codes: i64) -> [u8; 16] {
     let AssortmentVersion {
         name,
         number,

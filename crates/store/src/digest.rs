@@ -1,9 +1,11 @@
-//! The digest of a stored product, and the comparison with it.
+//! Digests of stored rows, and the comparison of a product with its own.
+//!
+//! All are XXH3-128: they tell changed rows from unchanged ones, and find damage and edits by hand. No cryptographic hash is
+//! needed: the operator's own catalog doesn't attack them, and who can write to the store can write digests as well.
 
 use std::ops::Range;
 
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::record::OwnText;
@@ -11,14 +13,26 @@ use crate::record::OwnText;
 /// Text in front of the content resources in a document.
 const CONTENT_KEY: &str = "\"content_resources\":";
 
-/// Checksum of a stored product and its digest: finds damage as the digest does, in a tenth of the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Checksum(pub(crate) [u8; 8]);
+/// Hash of the columns of a row, each with a mark that tells a missing value from an empty one, and the length of what has no
+/// fixed length.
+#[derive(Default)]
+pub(crate) struct RowHash(Xxh3Default);
 
-impl Checksum {
-    /// Returns a stored checksum; a version that an earlier release wrote has none, and a damaged one counts as none.
-    pub(crate) fn stored(bytes: Option<&[u8]>) -> Option<Self> {
-        bytes.and_then(|bytes| bytes.try_into().ok()).map(Self)
+impl RowHash {
+    pub(crate) fn bytes(&mut self, bytes: Option<&[u8]>) {
+        self.0.update(&[u8::from(bytes.is_some())]);
+        let bytes = bytes.unwrap_or_default();
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn number(&mut self, number: Option<i64>) {
+        self.0.update(&[u8::from(number.is_some())]);
+        self.0.update(&number.unwrap_or_default().to_le_bytes());
+    }
+
+    pub(crate) fn finish(self) -> [u8; 16] {
+        self.0.digest128().to_be_bytes()
     }
 }
 
@@ -26,8 +40,7 @@ impl Checksum {
 /// can leave the comparison to other threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDigest {
-    digest: [u8; 32],
-    checksum: Option<Checksum>,
+    digest: [u8; 16],
     is_orderable: i64,
     rest: Vec<u8>,
 }
@@ -35,88 +48,43 @@ pub struct StoredDigest {
 impl StoredDigest {
     /// Returns the stored digest of a product. `parts` are its discount, countries and categories.
     pub(crate) fn new(
-        (digest, checksum): ([u8; 32], Option<Checksum>),
+        digest: [u8; 16],
         is_orderable: i64,
         parts: [&str; 3],
         own_texts: &[OwnText],
     ) -> Self {
         Self {
             digest,
-            checksum,
             is_orderable,
             rest: rest(parts, own_texts),
         }
     }
 
-    /// Returns whether code and document match the checksum, or else the digest, and `content` is the range of the content
-    /// resources.
+    /// Returns whether code and document match the digest, and `content` is the range of the content resources.
     #[must_use]
     pub fn matches(&self, code: &str, document: &str, content: Option<&Range<usize>>) -> bool {
-        let input = Input {
-            is_orderable: self.is_orderable,
-            parts: [code, document],
-            rest: &self.rest,
-        };
-        let is_intact = (self.checksum)
-            .is_some_and(|stored| stored == input.checksum(&self.digest))
-            || input.digest() == self.digest;
-        is_intact && content.is_none_or(|content| is_content(document, content))
+        hash(self.is_orderable, [code, document], &self.rest) == self.digest
+            && content.is_none_or(|content| is_content(document, content))
     }
 }
 
-/// Returns the digest that tells a changed product from an unchanged one. It covers code, document, discount, countries
-/// and categories as stored, orderability, and the texts in any order. The document has most of this, too, but lists are
-/// made of the columns beside it. The range of the content resources isn't part of it: see [`is_content`].
-pub(crate) fn digest(parts: [&str; 5], is_orderable: i64, own_texts: &[OwnText]) -> [u8; 32] {
-    with_checksum(parts, is_orderable, own_texts).0
-}
-
-/// Returns the digest, and the checksum of it and its input.
-pub(crate) fn with_checksum(
-    parts: [&str; 5],
-    is_orderable: i64,
-    own_texts: &[OwnText],
-) -> ([u8; 32], Checksum) {
+/// Returns the digest of a product. It covers code, document, discount, countries and categories as stored, orderability, and
+/// the texts in any order. The document has most of this, too, but lists are made of the columns beside it. The range of the
+/// content resources isn't part of it: see [`is_content`].
+pub(crate) fn digest(parts: [&str; 5], is_orderable: i64, own_texts: &[OwnText]) -> [u8; 16] {
     let [code, document, parts @ ..] = parts;
-    let input = Input {
-        is_orderable,
-        parts: [code, document],
-        rest: &rest(parts, own_texts),
-    };
-    let digest = input.digest();
-    (digest, input.checksum(&digest))
+    hash(is_orderable, [code, document], &rest(parts, own_texts))
 }
 
-/// Input of the digest of a product.
-struct Input<'i> {
-    is_orderable: i64,
-    /// Code and document.
-    parts: [&'i str; 2],
-    rest: &'i [u8],
-}
-
-impl Input<'_> {
-    fn digest(&self) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        self.each(|bytes| hash.update(bytes));
-        hash.finalize().into()
+fn hash(is_orderable: i64, code_and_document: [&str; 2], rest: &[u8]) -> [u8; 16] {
+    let mut hash = Xxh3Default::new();
+    hash.update(&is_orderable.to_le_bytes());
+    for part in code_and_document {
+        hash.update(&length(part));
+        hash.update(part.as_bytes());
     }
-
-    fn checksum(&self, digest: &[u8; 32]) -> Checksum {
-        let mut hash = Xxh3Default::new();
-        hash.update(digest);
-        self.each(|bytes| hash.update(bytes));
-        Checksum(hash.digest().to_be_bytes())
-    }
-
-    fn each(&self, mut update: impl FnMut(&[u8])) {
-        update(&self.is_orderable.to_le_bytes());
-        for part in self.parts {
-            update(&length(part));
-            update(part.as_bytes());
-        }
-        update(self.rest);
-    }
+    hash.update(rest);
+    hash.digest128().to_be_bytes()
 }
 
 fn rest(parts: [&str; 3], own_texts: &[OwnText]) -> Vec<u8> {
@@ -134,16 +102,6 @@ fn rest(parts: [&str; 3], own_texts: &[OwnText]) -> Vec<u8> {
         part(own.source.as_deref().unwrap_or_default());
     }
     bytes
-}
-
-/// Adds parts to a hash, each with a mark that tells a missing part from an empty one, and its length.
-pub(crate) fn add_parts<'p>(hash: &mut Sha256, parts: impl IntoIterator<Item = Option<&'p [u8]>>) {
-    for part in parts {
-        hash.update([u8::from(part.is_some())]);
-        let part = part.unwrap_or_default();
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
 }
 
 /// Returns the length of a part, which separates it from the next one.

@@ -41,35 +41,23 @@ pub enum StoreError {
         /// Reason.
         reason: String,
     },
-    /// A newer release created or migrated the store.
+    /// The store has a format that this version doesn't read.
     #[error(
-        "{place} has schema {found}, but this release supports only {known}; use the newer release"
+        "{place} has the format {found} of another version of Vitrine; this one reads format {known}. To move the data: `vitrine export` with that version, then `vitrine load` with this one; create new keys"
     )]
-    NewerSchema {
+    OtherFormat {
         /// The file or the database.
         place: String,
-        /// Schema of the store.
-        found: u32,
-        /// Newest schema that this release supports.
-        known: u32,
+        /// Format of the store; `0.N` is one from before the first release.
+        found: String,
+        /// The format that this version reads and writes.
+        known: usize,
     },
     /// An empty store replaced the one that was followed.
     #[error(
         "the store is empty now, so it isn't the one that the live catalog came from; the live catalog stays. Bring the right store back, or load into this one and restart the server"
     )]
     Emptied,
-    /// A read-only store has an older schema.
-    #[error(
-        "{place} has schema {found}, but this release needs {known} and can't migrate a replica; open its primary with this release first, such as by `vitrine history --store …`"
-    )]
-    OlderSchema {
-        /// The database.
-        place: String,
-        /// Schema of the store.
-        found: u32,
-        /// Schema that this release needs.
-        known: u32,
-    },
     /// The store is read-only.
     #[error("{place} is a read-only replica")]
     ReadOnly {
@@ -317,8 +305,8 @@ impl StoreError {
     }
 
     /// Returns whether the cause may pass without a restart, so that a server may wait for it: the database is
-    /// unreachable, busy, full or read-only, denies access, or the store doesn't exist yet or has still to be migrated.
-    /// False for wrong settings, and for a store that is damaged, of a newer release or of another program.
+    /// unreachable, busy, full or read-only, denies access, or the store doesn't exist yet.
+    /// False for wrong settings, and for a store that is damaged, of another format or of another program.
     #[must_use]
     pub fn may_come_back(&self) -> bool {
         matches!(
@@ -327,7 +315,6 @@ impl StoreError {
                 | Self::UnreachableAtCommit { .. }
                 | Self::Refused { .. }
                 | Self::Missing { .. }
-                | Self::OlderSchema { .. }
                 | Self::Busy { .. }
                 | Self::ReadOnly { .. }
                 | Self::Full

@@ -57,7 +57,6 @@ fail_points! {
     TextsCounted "texts.counted",
     TextsRecorded "texts.recorded",
     TextsCommitted "texts.committed",
-    KeysDeleted "keys.deleted",
     KeysWritten "keys.written",
     KeysCounted "keys.counted",
     KeysCommitted "keys.committed",

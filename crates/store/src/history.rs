@@ -1,5 +1,8 @@
-//! The history of changes: what each revision and each texts state changed. Its types, and what both stores share.
+//! The history of changes: what each revision and each texts state changed.
+//!
+//! - `read`: reading it; `text_selection`: the changes of texts that are read
 
+mod read;
 mod text_selection;
 
 use jiff::Timestamp;
@@ -11,7 +14,8 @@ use crate::digest::StoredDigest;
 use crate::record::StoreState;
 use crate::values::ListCache;
 
-pub(crate) use text_selection::TextSelection;
+pub(crate) use read::read;
+use text_selection::TextSelection;
 
 /// Start of a read of the history, and its bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Persistence of catalogs and API keys: one trait, and its two implementations.
+//! Persistence of catalogs and API keys: one store, over SQLite or PostgreSQL.
 //!
 //! Every revision of every product is kept until it is pruned; versions are never rewritten. A publish is one transaction
 //! and one revision. Only this crate knows SQL, and it treats a product as opaque text (`document`) with the few facts
@@ -6,33 +6,45 @@
 //!
 //! # Layout
 //!
-//! - [`Store`]: the trait; [`Publication`]: a publish in progress
-//! - [`assortment`], [`operators`], [`overrides`], [`webhooks`]: what the names say, and the parts of the trait that are about them
+//! - [`Store`]: the store; [`Publication`]: a publish in progress, `dry_run` one that is only planned
+//! - [`assortment`], [`operators`], [`overrides`], [`webhooks`]: what the names say, and the store's methods about them
 //! - [`audit`]: the audit log; [`prepared`]: products ready to be written; [`document`]: packed documents
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
 //! - [`problem`]: results of a check; [`error`]: the error type, with messages for the operator
 //! - [`fail_point`]: points at which tests make writes fail
-//! - `address`: addresses; `sqlite`: the embedded store; `postgres`: the store that many servers share
-//! - `values`, `check`: conversions and checks that both stores share; `digest`: the digest of a stored product
+//! - `catalog`: reading the live catalog; `moments`: reading any moment; `publish`: writing a revision; `texts`: texts and their
+//!   sources; `keys`: API keys; `key_days`: their requests by day; `prune`, `check`, `restore`: what the names say
+//! - `db`: running SQL on both databases; `sqlite`: the embedded one; `postgres`: the one that many servers share
+//! - `address`: addresses; `values`, `base`: conversions of columns; `digest`: digests of rows
 
 mod address;
 pub mod assortment;
 pub mod audit;
 mod base;
+mod catalog;
 mod check;
+mod db;
 mod digest;
 pub mod document;
+mod dry_run;
 pub mod error;
 pub mod fail_point;
 pub mod history;
+mod key_days;
+mod keys;
+mod moments;
 pub mod operators;
 pub mod overrides;
 mod postgres;
 pub mod prepared;
 pub mod problem;
+mod prune;
 mod publication;
+mod publish;
 pub mod record;
+mod restore;
 mod sqlite;
+mod texts;
 mod values;
 pub mod webhooks;
 
@@ -48,13 +60,12 @@ use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 pub use address::{IfMissing, StoreAddress};
-use assortment::AssortmentStore;
-use audit::{AuditContext, AuditEntry};
+use audit::{AuditContext, AuditEntry, log};
+use db::Db;
 pub use error::StoreError;
 use history::{History, HistoryStart, HistoryVisitor};
-use operators::OperatorStore;
-use overrides::{OverrideStore, StorePublication};
-use prepared::{DocumentForm, RecordDigestStore};
+use overrides::StorePublication;
+use postgres::{PostgresStore, WORK_TIMEOUT};
 use problem::Problem;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
 pub use record::TextStatus;
@@ -62,28 +73,65 @@ use record::{
     ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
     PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
 };
-use webhooks::WebhookStore;
+use sqlite::SqliteStore;
 
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
-pub trait Store:
-    AssortmentStore + OperatorStore + OverrideStore + RecordDigestStore + WebhookStore
-{
+pub struct Store(Base);
+
+/// A store, by its database.
+enum Base {
+    Sqlite(SqliteStore),
+    Postgres(PostgresStore),
+}
+
+impl From<SqliteStore> for Store {
+    fn from(store: SqliteStore) -> Self {
+        Self(Base::Sqlite(store))
+    }
+}
+
+impl From<PostgresStore> for Store {
+    fn from(store: PostgresStore) -> Self {
+        Self(Base::Postgres(store))
+    }
+}
+
+impl Store {
+    fn db(&self) -> Db<'_> {
+        match &self.0 {
+            Base::Sqlite(store) => Db::Sqlite(store),
+            Base::Postgres(store) => Db::Postgres(store),
+        }
+    }
+
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn state(&self) -> Result<StoreState, StoreError>;
+    pub fn state(&self) -> Result<StoreState, StoreError> {
+        self.db().quick(catalog::POLLING, catalog::state)
+    }
 
     /// Returns the interval at which followers should poll [`state`](Self::state): short enough for the second that
     /// the contract promises, long enough for a store that many servers poll.
-    fn poll_interval(&self) -> Duration;
+    pub fn poll_interval(&self) -> Duration {
+        match &self.0 {
+            Base::Sqlite(_) => SqliteStore::POLL_INTERVAL,
+            Base::Postgres(_) => PostgresStore::POLL_INTERVAL,
+        }
+    }
 
     /// Calls `hint` soon after something may have changed, on a thread of the store, until the returned guard is dropped.
     /// Returns `None` if the store has no notifications. Hints may be spurious or missing: followers poll as well.
-    fn subscribe(&self, hint: Hint) -> Option<HintGuard>;
+    pub fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
+        match &self.0 {
+            Base::Sqlite(_) => None,
+            Base::Postgres(store) => store.subscribe(hint),
+        }
+    }
 
     /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
     /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
@@ -94,11 +142,13 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or `visit` fails.
-    fn read_catalog(
+    pub fn read_catalog(
         &self,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError>;
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        catalog::read(self.db(), texts_kept_since, visit)
+    }
 
     /// Reads the differences between the revision `since` and the live one, as of one moment: first the products that
     /// changed or were retired, each once, then the texts that products of either revision name, as
@@ -112,13 +162,15 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or `visit` fails.
-    fn read_changes(
+    pub fn read_changes(
         &self,
         since: &Revision,
         max_products: u32,
         texts_kept_since: Timestamp,
         visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError>;
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        catalog::read_changes(self.db(), since, max_products, texts_kept_since, visit)
+    }
 
     /// Reads what the revisions and texts states after `from` changed, as of one moment and in any order: versions of
     /// products that began or ended, and live products that name a text taken down or put back. Pruned revisions are left
@@ -127,19 +179,26 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or `visit` fails.
-    fn read_history(
+    pub fn read_history(
         &self,
         from: &HistoryStart,
         visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError>;
+    ) -> Result<History, StoreError> {
+        history::read(self.db(), from, visit)
+    }
 
     /// Returns whether the database that [`state`](Self::state) asks is a replica, which may be behind its primary.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn is_replica(&self) -> Result<bool, StoreError> {
-        Ok(false)
+    pub fn is_replica(&self) -> Result<bool, StoreError> {
+        match self.db() {
+            Db::Sqlite(_) => Ok(false),
+            db @ Db::Postgres(_) => db.quick(catalog::POLLING, |tx| {
+                tx.value("select pg_is_in_recovery()", &[])
+            }),
+        }
     }
 
     /// Checkpoints and empties the write-ahead log of an SQLite store if it is large, waiting briefly for other readers
@@ -149,8 +208,11 @@ pub trait Store:
     /// # Errors
     ///
     /// If the log can't be read or the store can't be written.
-    fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
-        Ok(None)
+    pub fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
+        match &self.0 {
+            Base::Sqlite(store) => store.checkpoint_log().map(Some),
+            Base::Postgres(_) => Ok(None),
+        }
     }
 
     /// Returns the newest revisions, at most `limit` of them, newest first.
@@ -158,21 +220,27 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError>;
+    pub fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
+        moments::revisions(self.db(), limit)
+    }
 
     /// Returns the revision of this number, if it exists.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError>;
+    pub fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
+        moments::published(self.db(), number)
+    }
 
     /// Returns the revision that was live at a time; `None` before the first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError>;
+    pub fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
+        moments::published_at(self.db(), time)
+    }
 
     /// Reads the products of a moment, in ascending order of codes. Returns its revision, or `None` if it doesn't
     /// exist.
@@ -180,22 +248,36 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, `visit` fails, or the revision was pruned ([`StoreError::Pruned`]).
-    fn read_products(
+    pub fn read_products(
         &self,
         moment: Moment,
         visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError>;
+    ) -> Result<Option<Revision>, StoreError> {
+        self.db().read_within(WORK_TIMEOUT, moments::READING, |tx| {
+            moments::at(tx, moment, |tx, revision| {
+                moments::visit_products(tx, moment, visit)?;
+                Ok(revision)
+            })
+        })
+    }
 
     /// Returns a product at a moment; `None` if it wasn't live then, or the revision doesn't exist.
     ///
     /// # Errors
     ///
     /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    fn product(
+    pub fn product(
         &self,
         code: &ProductCode,
         moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError>;
+    ) -> Result<Option<StoredProduct>, StoreError> {
+        let found = self.db().quick(moments::READING, |tx| {
+            moments::at(tx, moment, |tx, _| {
+                moments::products_of(tx, &[code.as_str()], moment)
+            })
+        })?;
+        Ok(found.and_then(|found| found.into_iter().next()))
+    }
 
     /// Returns the spans of revisions in which stored versions of a product were live, at most `limit` of them, newest
     /// first. Between two spans the product wasn't live.
@@ -203,8 +285,13 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn version_spans(&self, code: &ProductCode, limit: u32)
-    -> Result<Vec<VersionSpan>, StoreError>;
+    pub fn version_spans(
+        &self,
+        code: &ProductCode,
+        limit: u32,
+    ) -> Result<Vec<VersionSpan>, StoreError> {
+        moments::version_spans(self.db(), code, limit)
+    }
 
     /// Returns the products that the revision of this number changed, in ascending order of codes: at most `limit`, only
     /// codes above `after`, and only changes of the kind `kind`, if these are given; none if the revision doesn't exist.
@@ -212,31 +299,32 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    fn revision_changes(
+    pub fn revision_changes(
         &self,
         number: u64,
         kind: Option<ChangeKind>,
         after: Option<&ProductCode>,
         limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError>;
+    ) -> Result<Vec<ChangedProduct>, StoreError> {
+        moments::revision_changes(self.db(), number, kind, after, limit)
+    }
 
     /// Returns a text's Markdown, even if it was taken down.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError>;
+    pub fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
+        texts::read(self.db(), digest)
+    }
 
     /// Returns the text last fetched from an outside URL, and whether it is served.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError>;
-
-    /// Returns the form of its documents, for [`PreparedProduct::pack`](prepared::PreparedProduct::pack).
-    fn document_form(&self) -> DocumentForm {
-        DocumentForm::Text
+    pub fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
+        texts::fetched(self.db(), url)
     }
 
     /// Begins a publish. There is one at a time: waits for another writer, and fails with [`StoreError::Busy`] if that
@@ -245,7 +333,20 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError>;
+    pub fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        Ok(Box::new(publish::StorePublish::begin(self.db())?))
+    }
+
+    /// Begins a publish that is only planned, on one state of the store: it waits for no writer, and none waits for it. What it
+    /// puts isn't written, so that live products are those from before. It can't be committed.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    pub fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
+        let begun = publish::StorePublish::to_read(self.db())?;
+        Ok(Box::new(dry_run::DryRun::new(begun)))
+    }
 
     /// Takes a text down at once, or puts it back, with an entry in the audit log if that changes its status. Returns
     /// whether the store has such a text.
@@ -253,23 +354,27 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn set_text_status(
+    pub fn set_text_status(
         &self,
         digest: &TextDigest,
         status: TextStatus,
         context: &AuditContext,
-    ) -> Result<bool, StoreError>;
+    ) -> Result<bool, StoreError> {
+        texts::set_status(self.db(), digest, status, context)
+    }
 
     /// Returns what [`prune`](Self::prune) would free now, and changes nothing.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn plan_prune(
+    pub fn plan_prune(
         &self,
         keep: Keep,
         texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError>;
+    ) -> Result<PruneReport, StoreError> {
+        prune::plan(self.db(), keep, texts_kept_since)
+    }
 
     /// Deletes versions of products that no kept revision shows, and texts that nothing names any more. Versions replaced
     /// after `texts_kept_since` stay while they have texts, which [`read_catalog`](Self::read_catalog) still returns; a
@@ -283,14 +388,20 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError>;
+    pub fn prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
+        prune::prune(self.db(), keep, texts_kept_since)
+    }
 
     /// Returns all keys, oldest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         Ok(self.read_keys()?.1)
     }
 
@@ -299,7 +410,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read.
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError>;
+    pub fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
+        keys::read(self.db())
+    }
 
     /// Reads the keys and writes the records that `decide` returns, in one transaction, with an entry in the audit log for
     /// each that differs.
@@ -308,11 +421,13 @@ pub trait Store:
     ///
     /// If a key that isn't revoked would have an assortment that isn't live ([`StoreError::NoAssortment`]), or the store
     /// can't be written.
-    fn change_keys(
+    pub fn change_keys(
         &self,
         context: &AuditContext,
         decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        keys::change(self.db(), context, decide)
+    }
 
     /// Records the last use of keys. This doesn't change [`state`](Self::state). Fails at once with
     /// [`StoreError::Busy`] while another process writes: try again later.
@@ -320,7 +435,9 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError>;
+    pub fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
+        keys::record_use(self.db(), uses)
+    }
 
     /// Adds requests to the days of keys, and deletes some of the days before `kept_since`, in one transaction. This doesn't
     /// change [`state`](Self::state). Fails at once with [`StoreError::Busy`] while another process writes: try again later.
@@ -328,21 +445,28 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be written.
-    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError>;
+    pub fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
+        key_days::add(self.db(), days, kept_since)
+    }
 
     /// Returns the requests of all keys on the days since `since`, newest day first, then by prefix.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError>;
+    pub fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
+        key_days::read(self.db(), since)
+    }
 
     /// Returns the newest entries of the audit log, at most `limit` of them, newest first: of all, or of one subject.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError>;
+    pub fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        let db = self.db();
+        db.read(log::READING, |tx| log::read(tx, subject, limit))
+    }
 
     /// Checks that all stored data is as it was written, as of one moment and while others write. Returns the problems.
     /// Reads everything, and takes as long.
@@ -350,7 +474,12 @@ pub trait Store:
     /// # Errors
     ///
     /// If the store can't be read at all.
-    fn check(&self) -> Result<Vec<Problem>, StoreError>;
+    pub fn check(&self) -> Result<Vec<Problem>, StoreError> {
+        match &self.0 {
+            Base::Sqlite(store) => store.check(),
+            Base::Postgres(_) => check::run::check(self.db()),
+        }
+    }
 
     /// Copies the store as of one moment into a new file, while others read and write. Only the owner can read the file,
     /// and it gets its name once it is synced to disk. Returns its live revision.
@@ -358,20 +487,33 @@ pub trait Store:
     /// # Errors
     ///
     /// If the file exists ([`StoreError::Exists`]) or can't be written, or the store can't be read.
-    fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError>;
+    pub fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
+        match &self.0 {
+            Base::Sqlite(store) => store.backup(path),
+            Base::Postgres(_) => Err(StoreError::Unsupported(
+                "`vitrine backup` copies only SQLite stores; back up a PostgreSQL store with PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`",
+            )),
+        }
+    }
 
     /// Replaces catalog, history, texts, keys and assortments with those of a backup, in one transaction, so that servers
     /// see the old state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own
     /// id. Keys that were revoked or rotated here and texts that were taken down stay so. The restored assortments count as
-    /// accepted; see [`plan_restore`](AssortmentStore::plan_restore). The audit log, the days of keys and the operators stay; the
+    /// accepted; see [`plan_restore`](Self::plan_restore). The audit log, the days of keys and the operators stay; the
     /// log gets an entry for the restore, and for each key and text that it changes. All sessions of operators end. Returns the
     /// live revision.
     ///
     /// # Errors
     ///
-    /// If the file is no store, was written by a newer release or fails [`check`](Self::check), or the store can't be
+    /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
     /// written. Nothing was changed then.
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError>;
+    pub fn restore(
+        &self,
+        path: &Path,
+        context: &AuditContext,
+    ) -> Result<Option<Revision>, StoreError> {
+        restore::restore(self.db(), path, context)
+    }
 }
 
 /// Callback for possible changes. It must return at once.
@@ -388,7 +530,7 @@ pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
 /// # Errors
 ///
 /// As [`StoreAddress::open`].
-pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
     let Ok(address) = url.parse::<StoreAddress>();
     address.open(if_missing, DEFAULT_LOCK_WAIT)
 }

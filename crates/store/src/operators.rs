@@ -1,4 +1,4 @@
-//! Operators of the console, their sessions and confirmations, and the part of the store's trait that is about them.
+//! Operators of the console, their sessions and confirmations, and the store's methods about them.
 //!
 //! A session is valid while its operator has the stamp that it was begun with: each change of an operator replaces the stamp,
 //! which ends all its sessions everywhere. Only a hash of a session's token is stored.
@@ -9,13 +9,27 @@ mod row;
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use vitrine_model::Invalid;
 
 use crate::StoreError;
-use crate::audit::{AuditContext, Confirmation};
+use crate::audit::{AuditContext, Confirmation, log, operator_change};
+use crate::db::{Db, Row, Tx, values};
+use crate::fail_point::FailPoint;
+use crate::postgres::Lock;
+use crate::values::from_millis;
 pub(crate) use row::OperatorRow;
+
+const READING: &str = "reading the operators";
+const WRITING: &str = "writing the operators";
+
+/// Maximum time that a write of a session waits for another writer of an SQLite store.
+const SESSION_WAIT: Duration = Duration::from_secs(5);
+
+/// Columns of an operator, in the order of [`operator_row`].
+const COLUMNS: &str = "o.name, o.role, o.password, o.stamp, o.created_at, o.digest";
 
 /// Maximum number of sessions of an operator; a new one ends the oldest.
 pub const MAX_SESSIONS: u32 = 20;
@@ -227,38 +241,46 @@ pub(crate) fn require_owner(
     }
 }
 
-/// The part of [`Store`](crate::Store) that is about operators, their sessions and confirmations.
-///
-/// Changes of operators write to the audit log, and end their sessions. What servers write of sessions waits a moment for other
-/// writers at most, on a connection of its own.
-pub trait OperatorStore: Send + Sync {
+impl crate::Store {
     /// Returns whether there are operators.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn has_operators(&self) -> Result<bool, StoreError>;
+    pub fn has_operators(&self) -> Result<bool, StoreError> {
+        self.db().quick(READING, |tx| {
+            tx.value("select exists (select 1 from vitrine.operator)", &[])
+        })
+    }
 
     /// Returns what the audit log says of operators after entry `after`; 0 reads all entries.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError>;
+    pub fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError> {
+        self.db().quick(READING, |tx| log::operators(tx, after))
+    }
 
     /// Returns all operators, by name.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn operators(&self) -> Result<Vec<Operator>, StoreError>;
+    pub fn operators(&self) -> Result<Vec<Operator>, StoreError> {
+        let rows = self.db().quick(READING, rows)?;
+        rows.into_iter().map(Operator::try_from).collect()
+    }
 
     /// Returns an operator.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn operator(&self, name: &OperatorName) -> Result<Option<Operator>, StoreError>;
+    pub fn operator(&self, name: &OperatorName) -> Result<Option<Operator>, StoreError> {
+        let row = self.db().quick(READING, |tx| row_of(tx, name))?;
+        row.map(Operator::try_from).transpose()
+    }
 
     /// Changes the operator of a name to what `decide` returns of it as it is, ends its sessions, and writes to the audit log; if
     /// nothing differs, nothing is written.
@@ -266,19 +288,42 @@ pub trait OperatorStore: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
-    fn change_operator(
+    pub fn change_operator(
         &self,
         name: &OperatorName,
         context: &AuditContext,
         decide: &mut dyn FnMut(Option<&Operator>) -> Option<Operator>,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        let committed = FailPoint::OperatorsCommitted;
+        self.db().write(Lock::Keys, committed, WRITING, |tx| {
+            let before = row_of(tx, name)?;
+            let before = before.map(OperatorRow::unverified).transpose()?;
+            let after = decide(before.as_ref());
+            if before == after {
+                return Ok(());
+            }
+            require_owner(before.as_ref(), after.as_ref(), || rows(tx))?;
+            for sql in [
+                "delete from vitrine.operator where name = $1",
+                "delete from vitrine.operator_session where operator = $1",
+            ] {
+                tx.execute(sql, values![name.as_str()])?;
+            }
+            if let Some(operator) = &after {
+                insert(tx, operator)?;
+            }
+            FailPoint::OperatorsWritten.pass()?;
+            let change = operator_change(before.as_ref(), after.as_ref());
+            log::write(tx, context, vec![change])
+        })
+    }
 
     /// Adds an operator. Returns false, having changed nothing, if there is one of this name.
     ///
     /// # Errors
     ///
     /// If the store can't be written.
-    fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError> {
+    pub fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError> {
         let mut is_new = false;
         self.change_operator(&new.name, context, &mut |before| {
             is_new = before.is_none();
@@ -292,7 +337,7 @@ pub trait OperatorStore: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
-    fn set_operator(
+    pub fn set_operator(
         &self,
         name: &OperatorName,
         change: &OperatorChange,
@@ -311,7 +356,7 @@ pub trait OperatorStore: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::LastOwner`] if no owner would be left; if the store can't be written.
-    fn remove_operator(
+    pub fn remove_operator(
         &self,
         name: &OperatorName,
         context: &AuditContext,
@@ -329,14 +374,32 @@ pub trait OperatorStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn is_confirmed(&self, confirmation: &Confirmation) -> Result<bool, StoreError>;
+    pub fn is_confirmed(&self, confirmation: &Confirmation) -> Result<bool, StoreError> {
+        self.db()
+            .quick(log::READING, |tx| log::has_confirmation(tx, confirmation))
+    }
 
     /// Returns the session of a token; `None` if there is none, or it was ended.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError>;
+    pub fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError> {
+        let sql = format!(
+            "select {COLUMNS}, s.created_at, s.used_at from vitrine.operator_session s \
+             join vitrine.operator o on o.name = s.operator and o.stamp = s.stamp \
+             where s.token_hash = $1"
+        );
+        self.db().quick(READING, |tx| {
+            tx.row(&sql, values![token], |row| {
+                Ok(Session {
+                    operator: operator_row(row)?.try_into()?,
+                    created_at: from_millis(row.get(6)?)?,
+                    used_at: from_millis(row.get(7)?)?,
+                })
+            })
+        })
+    }
 
     /// Stores a session. Deletes those begun before `expired_before`, those that were ended, and of the operator's sessions those beyond
     /// [`MAX_SESSIONS`]: first those from a clock that is ahead of this one, then the oldest.
@@ -344,28 +407,122 @@ pub trait OperatorStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn add_session(&self, new: &NewSession, expired_before: Timestamp) -> Result<(), StoreError>;
+    pub fn add_session(
+        &self,
+        new: &NewSession,
+        expired_before: Timestamp,
+    ) -> Result<(), StoreError> {
+        let NewSession {
+            token_hash,
+            operator,
+            stamp,
+            created_at,
+        } = new;
+        let (operator, at) = (operator.as_str(), created_at.as_millisecond());
+        write_sessions(self.db(), SESSION_WAIT, |tx| {
+            let sql = "delete from vitrine.operator_session where created_at < $1 or not exists \
+                          (select 1 from vitrine.operator o where o.name = operator_session.operator \
+                              and o.stamp = operator_session.stamp)";
+            tx.execute(sql, values![expired_before.as_millisecond()])?;
+            let sql = "insert into vitrine.operator_session \
+                       (token_hash, operator, stamp, created_at, used_at) values ($1, $2, $3, $4, $4)";
+            tx.execute(sql, values![token_hash, operator, stamp, at])?;
+            let sql = "delete from vitrine.operator_session where operator = $1 and token_hash not in \
+                          (select token_hash from vitrine.operator_session where operator = $1 \
+                           order by created_at > $3, created_at desc, token_hash limit $2)";
+            tx.execute(sql, values![operator, MAX_SESSIONS, at])
+                .map(drop)
+        })
+    }
 
     /// Records the use of a session.
     ///
     /// # Errors
     ///
     /// If the store can't be written, or another process writes ([`StoreError::Busy`]): try again later.
-    fn use_session(&self, token: &TokenHash, used_at: Timestamp) -> Result<(), StoreError>;
+    pub fn use_session(&self, token: &TokenHash, used_at: Timestamp) -> Result<(), StoreError> {
+        let sql = "update vitrine.operator_session set used_at = greatest(used_at, $2) \
+                   where token_hash = $1";
+        write_sessions(self.db(), Duration::ZERO, |tx| {
+            tx.execute(sql, values![token, used_at.as_millisecond()])
+                .map(drop)
+        })
+    }
 
     /// Ends a session.
     ///
     /// # Errors
     ///
     /// If the store can't be written.
-    fn end_session(&self, token: &TokenHash) -> Result<(), StoreError>;
+    pub fn end_session(&self, token: &TokenHash) -> Result<(), StoreError> {
+        let sql = "delete from vitrine.operator_session where token_hash = $1";
+        write_sessions(self.db(), SESSION_WAIT, |tx| {
+            tx.execute(sql, values![token]).map(drop)
+        })
+    }
 
     /// Ends all sessions of an operator.
     ///
     /// # Errors
     ///
     /// If the store can't be written.
-    fn end_sessions(&self, operator: &OperatorName) -> Result<(), StoreError>;
+    pub fn end_sessions(&self, operator: &OperatorName) -> Result<(), StoreError> {
+        let sql = "delete from vitrine.operator_session where operator = $1";
+        write_sessions(self.db(), SESSION_WAIT, |tx| {
+            tx.execute(sql, values![operator.as_str()]).map(drop)
+        })
+    }
+}
+
+/// Runs a write of sessions.
+fn write_sessions(
+    db: Db<'_>,
+    wait: Duration,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    db.write_briefly(
+        wait,
+        FailPoint::OperatorsCommitted,
+        "writing the sessions",
+        work,
+    )
+}
+
+/// Returns all stored rows, by name.
+pub(crate) fn rows(tx: &mut Tx<'_>) -> Result<Vec<OperatorRow>, StoreError> {
+    let sql = format!("select {COLUMNS} from vitrine.operator o order by o.name collate \"C\"");
+    tx.rows(&sql, &[], operator_row)
+}
+
+fn row_of(tx: &mut Tx<'_>, name: &OperatorName) -> Result<Option<OperatorRow>, StoreError> {
+    let sql = format!("select {COLUMNS} from vitrine.operator o where o.name = $1");
+    tx.row(&sql, values![name.as_str()], operator_row)
+}
+
+fn insert(tx: &mut Tx<'_>, operator: &Operator) -> Result<(), StoreError> {
+    let OperatorRow {
+        name,
+        role,
+        password,
+        stamp,
+        created_at,
+        stored_digest,
+    } = operator.into();
+    let sql = "insert into vitrine.operator (name, role, password, stamp, created_at, digest) \
+               values ($1, $2, $3, $4, $5, $6)";
+    let values = values![&name, &role, &password, &stamp, created_at, &stored_digest];
+    tx.execute(sql, values).map(drop)
+}
+
+fn operator_row(row: &Row<'_>) -> Result<OperatorRow, StoreError> {
+    Ok(OperatorRow {
+        name: row.get(0)?,
+        role: row.get(1)?,
+        password: row.get(2)?,
+        stamp: row.get(3)?,
+        created_at: row.get(4)?,
+        stored_digest: row.get(5)?,
+    })
 }
 
 #[cfg(test)]

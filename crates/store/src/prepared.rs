@@ -7,24 +7,18 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::hexadecimal::Hexadecimal;
 
 use crate::StoreError;
-use crate::digest::Checksum;
+use crate::db::values;
 use crate::document::PackedDocument;
+use crate::postgres::WORK_TIMEOUT;
 use crate::record::StoredProduct;
 use crate::values;
 
-/// Form in which a store keeps documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DocumentForm {
-    /// As they are.
-    Text,
-    /// Compressed.
-    Packed,
-}
+const READING: &str = "reading the digests of records";
 
-/// Digest of a product, which tells a changed one from an unchanged one. It covers all fields of a [`StoredProduct`] but
-/// the place of its content resources, and doesn't depend on the form in which the document is kept.
+/// Digest of a product, which tells a changed one from an unchanged one. It covers all fields of a [`StoredProduct`]
+/// but the place of its content resources, and doesn't depend on how the document is packed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ProductDigest(pub(crate) [u8; 32]);
+pub struct ProductDigest(pub(crate) [u8; 16]);
 
 impl fmt::Debug for ProductDigest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,8 +26,8 @@ impl fmt::Debug for ProductDigest {
     }
 }
 
-/// Digest of a record as it was loaded, made by those who load: a load knows by it that a record is the one that led to the live
-/// version, and needn't be read again.
+/// Digest of a record as it was loaded, made by those who load: a load knows by it that a record is the one that led to
+/// the live version, and needn't be read again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecordDigest(pub [u8; 16]);
 
@@ -63,14 +57,36 @@ pub struct LoadedVersions {
     pub by_record: HashMap<RecordDigest, (ProductCode, VersionId)>,
 }
 
-/// Part of a store that knows from which records products were loaded.
-pub trait RecordDigestStore {
+impl crate::Store {
     /// Returns the live versions whose records are known; or `None` if more than `max_products` are live.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn loaded_versions(&self, max_products: u32) -> Result<Option<LoadedVersions>, StoreError>;
+    pub fn loaded_versions(&self, max_products: u32) -> Result<Option<LoadedVersions>, StoreError> {
+        self.db().read_within(WORK_TIMEOUT, READING, |tx| {
+            let sql = "select count(*) from (select 1 from vitrine.product_version \
+                       where until_revision is null limit $1) live";
+            let limit = i64::from(max_products) + 1;
+            if limit == tx.value::<i64>(sql, values![limit])? {
+                return Ok(None);
+            }
+            let mut loaded = LoadedVersions {
+                revision: tx.value("select revision_id from vitrine.state", &[])?,
+                by_record: HashMap::new(),
+            };
+            let sql = "select record_digest, code, id from vitrine.product_version \
+                       where until_revision is null and record_digest is not null";
+            tx.each(sql, &[], |row| {
+                if let Some(digest) = RecordDigest::stored(row.get(0)?) {
+                    let version = (values::code(row.get(1)?)?, VersionId(row.get(2)?));
+                    loaded.by_record.insert(digest, version);
+                }
+                Ok(())
+            })?;
+            Ok(Some(loaded))
+        })
+    }
 }
 
 /// Digests of a live product.
@@ -89,7 +105,6 @@ pub struct PreparedProduct {
     /// Countries and categories as stored.
     lists: [String; 2],
     digest: ProductDigest,
-    checksum: Checksum,
     record: Option<RecordDigest>,
     packed: Option<PackedDocument>,
 }
@@ -102,25 +117,24 @@ impl PreparedProduct {
     /// If it can't be stored.
     pub fn new(product: StoredProduct) -> Result<Self, StoreError> {
         let lists = values::lists(&product)?;
-        let (digest, checksum) = values::product_digest(&product, &lists);
+        let digest = values::product_digest(&product, &lists);
         Ok(Self {
             product,
             lists,
             digest: ProductDigest(digest),
-            checksum,
             record: None,
             packed: None,
         })
     }
 
-    /// Packs the document for a store that keeps documents in this form. A publish does it on its own thread if that hasn't
-    /// happened; products that turn out to be unchanged needn't be packed.
+    /// Packs the document. A publish does it on its own thread if that hasn't happened; products that turn out to be
+    /// unchanged needn't be packed.
     ///
     /// # Errors
     ///
     /// If the document can't be packed.
-    pub fn pack(&mut self, form: DocumentForm) -> Result<(), StoreError> {
-        if form == DocumentForm::Packed && self.packed.is_none() {
+    pub fn pack(&mut self) -> Result<(), StoreError> {
+        if self.packed.is_none() {
             self.packed = Some(PackedDocument::pack(self.product.document.as_bytes())?);
         }
         Ok(())
@@ -149,6 +163,11 @@ impl PreparedProduct {
         self.digest
     }
 
+    /// Returns the bytes of its digest.
+    pub(crate) fn digest_bytes(&self) -> &[u8; 16] {
+        &self.digest.0
+    }
+
     /// Returns the product.
     #[must_use]
     pub fn product(&self) -> &StoredProduct {
@@ -164,11 +183,6 @@ impl PreparedProduct {
     /// Returns the packed document; empty if it wasn't packed.
     pub(crate) fn packed(&self) -> &[u8] {
         self.packed.as_ref().map_or(&[], PackedDocument::as_bytes)
-    }
-
-    /// Returns the checksum of the product and its digest.
-    pub(crate) fn checksum(&self) -> Checksum {
-        self.checksum
     }
 
     /// Returns its countries and categories as stored.

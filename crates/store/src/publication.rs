@@ -104,8 +104,8 @@ pub trait Publication {
     /// If the store can't be written.
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
 
-    /// As [`keep`](Self::keep), for a product to which this record leads. A store may note the digest, unless that costs it more
-    /// than reading the record again.
+    /// As [`keep`](Self::keep), for a product to which this record leads. The store notes the digest, so that the
+    /// record needn't be read again.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ pub trait Publication {
     }
 
     /// As [`keep`](Self::keep), for versions that were live in the revision with this id. Returns false, and keeps none, if
-    /// another one is live, or if the store can't do it quicker than one by one.
+    /// another one is live.
     fn keep_versions(&mut self, _revision: Option<&str>, _versions: &[VersionId]) -> bool {
         false
     }

@@ -1,10 +1,9 @@
-//! Conversions between the values of the model and the columns that both stores share.
+//! Conversions between the values of the model and columns.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 use vitrine_model::geo::Country;
@@ -12,8 +11,9 @@ use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, SecretHash};
 use vitrine_model::quota::Quota;
 
+use crate::digest::{self, RowHash};
 use crate::record::{KeyDay, OwnText, StoredProduct};
-use crate::{StoreError, TextStatus, digest};
+use crate::{StoreError, TextStatus};
 
 /// Converts a stored moment, in milliseconds since 1970.
 pub(crate) fn from_millis(millis: i64) -> Result<Timestamp, StoreError> {
@@ -21,16 +21,16 @@ pub(crate) fn from_millis(millis: i64) -> Result<Timestamp, StoreError> {
         .map_err(|_| StoreError::Damaged(format!("{millis} is not a valid time")))
 }
 
-/// Converts a stored digest or hash of 32 bytes.
-pub(crate) fn bytes_32(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
+/// Converts a stored digest or hash of this many bytes.
+pub(crate) fn hash_bytes<const N: usize>(bytes: &[u8]) -> Result<[u8; N], StoreError> {
     bytes.try_into().map_err(|_| {
-        StoreError::Damaged(format!("a digest has {} bytes instead of 32", bytes.len()))
+        StoreError::Damaged(format!("a digest has {} bytes instead of {N}", bytes.len()))
     })
 }
 
 /// Converts a stored digest of a text.
 pub(crate) fn text_digest(bytes: &[u8]) -> Result<TextDigest, StoreError> {
-    bytes_32(bytes).map(TextDigest::from_bytes)
+    hash_bytes(bytes).map(TextDigest::from_bytes)
 }
 
 /// Converts the stored mark of a text that was taken down.
@@ -53,11 +53,6 @@ pub(crate) fn taken_down_at(status: TextStatus, now: i64) -> Option<i64> {
 pub(crate) fn code(text: &str) -> Result<ProductCode, StoreError> {
     text.parse()
         .map_err(|_| StoreError::Damaged(format!("invalid product code `{text}`")))
-}
-
-/// Returns a count as a number that stores hold.
-pub(crate) fn count(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// Returns the requests of a key on a day, from their stored columns.
@@ -89,7 +84,6 @@ pub(crate) struct KeyRow {
     pub(crate) api_version: Option<String>,
     pub(crate) quota_requests: Option<i64>,
     pub(crate) quota_seconds: Option<i64>,
-    /// In a table of its own, as is the whole row of a key that has one.
     pub(crate) assortment: Option<String>,
     pub(crate) created_at: i64,
     pub(crate) expires_at: Option<i64>,
@@ -97,14 +91,14 @@ pub(crate) struct KeyRow {
     pub(crate) rotated_at: Option<i64>,
     /// In a table of its own, which servers write.
     pub(crate) last_used_at: Option<i64>,
-    /// Digest that was stored with the row; none if an earlier release wrote the row.
-    pub(crate) stored_digest: Option<Vec<u8>>,
+    /// Digest that was stored with the row; empty before it is written.
+    pub(crate) stored_digest: Vec<u8>,
 }
 
 impl KeyRow {
-    /// Returns the SHA-256 of all columns of the row. The last use isn't part of it: servers write it every minute,
+    /// Returns the digest of all columns of the row. The last use isn't part of it: servers write it every minute,
     /// apart from the row.
-    pub(crate) fn digest(&self) -> [u8; 32] {
+    pub(crate) fn digest(&self) -> [u8; 16] {
         let Self {
             prefix,
             label,
@@ -126,6 +120,7 @@ impl KeyRow {
         hash.bytes(Some(label.as_bytes()));
         hash.bytes(Some(secret_hash));
         hash.bytes(api_version.as_deref().map(str::as_bytes));
+        hash.bytes(assortment.as_deref().map(str::as_bytes));
         for number in [
             Some(i64::from(*is_test)),
             *quota_requests,
@@ -137,31 +132,7 @@ impl KeyRow {
         ] {
             hash.number(number);
         }
-        // Without one, the digest is that of the releases before assortments.
-        if let Some(assortment) = assortment {
-            hash.bytes(Some(assortment.as_bytes()));
-        }
         hash.finish()
-    }
-}
-
-/// SHA-256 of the columns of a row, each with a mark that tells a missing value from an empty one, and the length of what
-/// has no fixed length.
-#[derive(Default)]
-pub(crate) struct RowHash(Sha256);
-
-impl RowHash {
-    pub(crate) fn bytes(&mut self, bytes: Option<&[u8]>) {
-        digest::add_parts(&mut self.0, [bytes]);
-    }
-
-    pub(crate) fn number(&mut self, number: Option<i64>) {
-        self.0.update([u8::from(number.is_some())]);
-        self.0.update(number.unwrap_or_default().to_le_bytes());
-    }
-
-    pub(crate) fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
     }
 }
 
@@ -196,7 +167,7 @@ impl From<&KeyRecord> for KeyRow {
             revoked_at: millis(revoked_at),
             rotated_at: millis(rotated_at),
             last_used_at: millis(last_used_at),
-            stored_digest: None,
+            stored_digest: Vec::new(),
         }
     }
 }
@@ -210,7 +181,7 @@ impl TryFrom<KeyRow> for KeyRecord {
         Ok(Self {
             prefix: row.prefix,
             label: row.label,
-            secret_hash: SecretHash::from_bytes(bytes_32(&row.secret_hash)?),
+            secret_hash: SecretHash::from_bytes(hash_bytes(&row.secret_hash)?),
             kind: match row.is_test {
                 true => KeyKind::Test,
                 false => KeyKind::Live,
@@ -256,6 +227,14 @@ pub(crate) fn random_id() -> Result<String, StoreError> {
     Ok(Hexadecimal(&bytes).to_string())
 }
 
+/// Returns a random step of a counter: a copy of an earlier state that was changed since mustn't have the same number.
+pub(crate) fn random_step() -> Result<i64, StoreError> {
+    let mut bytes = [0_u8; 4];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Damaged(format!("can't get random numbers: {error}")))?;
+    Ok(1 + i64::from(u32::from_le_bytes(bytes)))
+}
+
 /// Formats a product's countries and categories for storage: JSON arrays.
 pub(crate) fn lists(product: &StoredProduct) -> Result<[String; 2], StoreError> {
     let countries: Vec<&str> = product.countries.iter().map(Country::as_str).collect();
@@ -281,12 +260,12 @@ pub(crate) fn read_lists(
     Ok((countries.collect(), categories))
 }
 
-/// Returns digest and checksum of a product. `lists` are its countries and categories as stored.
+/// Returns the digest of a product. `lists` are its countries and categories as stored.
 pub(crate) fn product_digest(
     product: &StoredProduct,
     [countries, categories]: &[String; 2],
-) -> ([u8; 32], digest::Checksum) {
-    digest::with_checksum(
+) -> [u8; 16] {
+    digest::digest(
         [
             product.code.as_str(),
             &product.document,
@@ -358,7 +337,7 @@ mod tests {
             revoked_at: None,
             rotated_at: None,
             last_used_at: None,
-            stored_digest: None,
+            stored_digest: Vec::new(),
         }
     }
 
@@ -392,7 +371,7 @@ mod tests {
         assert_eq!(distinct.len(), changes.len());
         let used = KeyRow {
             last_used_at: Some(9),
-            stored_digest: Some(vec![9; 32]),
+            stored_digest: vec![9; 16],
             ..row()
         };
         assert_eq!(used.digest(), row().digest());

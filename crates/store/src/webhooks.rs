@@ -1,8 +1,10 @@
-//! Webhook endpoints: what is stored of them, and the part of the store's trait that is about them
+//! Webhook endpoints: what is stored of them, and the store's methods about them
 //! (docs/contract/webhooks.md). Positions and bodies are opaque texts here.
 //!
-//! - `rows`: rows of both stores, and what operators and deliverers do to them
+//! - `rows`: rows, and what operators and deliverers do to them; `place`: where they are; `backup`: those of backups
 
+pub(crate) mod backup;
+pub(crate) mod place;
 mod rows;
 
 use std::time::Duration;
@@ -13,10 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::audit::AuditContext;
 
-pub(crate) use rows::{
-    Changed, Rows, StoredEndpoint, Which, change, create, delete, from_json, move_all, pause_all,
-    replace, take, to_json, update,
-};
+pub(crate) use rows::{from_json, to_json};
 
 /// Time for which an endpoint is leased, by the store's clock: the database's, or that of the machine since its start.
 pub const LEASE: Duration = Duration::from_secs(30);
@@ -239,11 +238,7 @@ pub struct Attempt {
     pub milliseconds: u32,
 }
 
-/// The part of [`Store`](crate::Store) that is about webhook endpoints.
-///
-/// Commands of operators write to the audit log and wait for other writers, as changes of keys do. What deliverers call never
-/// waits for a load.
-pub trait WebhookStore: Send + Sync {
+impl crate::Store {
     /// Returns the state of all endpoints: poll it, and read more only if it differs.
     ///
     /// Endpoints that came with a copy of a database made by its own tools are paused here, before anything is delivered.
@@ -251,28 +246,37 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be read.
-    fn webhook_state(&self) -> Result<WebhookState, StoreError>;
+    pub fn webhook_state(&self) -> Result<WebhookState, StoreError> {
+        place::state_of(self.db())
+    }
 
     /// Returns all endpoints, oldest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError>;
+    pub fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
+        let rows = place::read(self.db(), |tx| rows::read(tx, rows::Which::All))?;
+        Ok(rows.into_iter().map(|row| row.endpoint).collect())
+    }
 
     /// Returns an endpoint.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn endpoint(&self, id: &str) -> Result<Option<Endpoint>, StoreError>;
+    pub fn endpoint(&self, id: &str) -> Result<Option<Endpoint>, StoreError> {
+        place::read(self.db(), |tx| rows::one(tx, id))
+    }
 
     /// Returns the last attempts of an endpoint, at most [`KEPT_ATTEMPTS`], newest first.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn attempts(&self, id: &str) -> Result<Vec<Attempt>, StoreError>;
+    pub fn attempts(&self, id: &str) -> Result<Vec<Attempt>, StoreError> {
+        place::read(self.db(), |tx| rows::attempts(tx, id))
+    }
 
     /// Creates an endpoint, and records the fingerprint of the key file if there was no endpoint before.
     ///
@@ -280,36 +284,46 @@ pub trait WebhookStore: Send + Sync {
     ///
     /// If secrets are derived from another key file ([`StoreError::WebhookKeyDiffers`]), there would be more than
     /// [`MAX_ENDPOINTS`], or the store can't be written.
-    fn create_endpoint(
+    pub fn create_endpoint(
         &self,
         new: &NewEndpoint,
         key_fingerprint: &str,
         context: &AuditContext,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        place::change(self.db(), true, context, |tx| {
+            rows::create(tx, new, key_fingerprint)
+        })
+    }
 
     /// Changes an endpoint. Returns it as it is then; `None` if there is none.
     ///
     /// # Errors
     ///
     /// [`StoreError::NothingToRetry`] for [`EndpointChange::Retry`] if no event waits; if the store can't be written.
-    fn change_endpoint(
+    pub fn change_endpoint(
         &self,
         id: &str,
         change: &EndpointChange,
         context: &AuditContext,
-    ) -> Result<Option<Endpoint>, StoreError>;
+    ) -> Result<Option<Endpoint>, StoreError> {
+        place::change(self.db(), false, context, |tx| rows::change(tx, id, change))
+    }
 
     /// Makes all endpoints of a key those of its successor. Returns their number.
     ///
     /// # Errors
     ///
     /// If the store can't be written.
-    fn move_endpoints(
+    pub fn move_endpoints(
         &self,
         from_key: &str,
         to_key: &str,
         context: &AuditContext,
-    ) -> Result<u64, StoreError>;
+    ) -> Result<u64, StoreError> {
+        place::change(self.db(), false, context, |tx| {
+            rows::move_all(tx, from_key, to_key)
+        })
+    }
 
     /// Deletes an endpoint and its attempts; with the last one also the fingerprint of the key file. Returns whether there
     /// was one.
@@ -317,7 +331,9 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn delete_endpoint(&self, id: &str, context: &AuditContext) -> Result<bool, StoreError>;
+    pub fn delete_endpoint(&self, id: &str, context: &AuditContext) -> Result<bool, StoreError> {
+        place::change(self.db(), false, context, |tx| rows::delete_one(tx, id))
+    }
 
     /// Leases those of the endpoints that exist and that nobody else leases, whatever their status, for [`LEASE`]. Returns
     /// each as it is then.
@@ -325,7 +341,9 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn take_endpoints(&self, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError>;
+    pub fn take_endpoints(&self, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError> {
+        place::deliver(self.db(), |tx| rows::take(tx, ids))
+    }
 
     /// Writes the state of delivery of leased endpoints, in one transaction. Returns for each whether it was written: false
     /// if the fence was raised meanwhile; a release then still ends a lease with the same token.
@@ -333,5 +351,7 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     ///
     /// If the store can't be written.
-    fn update_deliveries(&self, updates: &[DeliveryUpdate]) -> Result<Vec<bool>, StoreError>;
+    pub fn update_deliveries(&self, updates: &[DeliveryUpdate]) -> Result<Vec<bool>, StoreError> {
+        place::deliver(self.db(), |tx| rows::update(tx, updates))
+    }
 }

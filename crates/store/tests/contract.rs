@@ -2,9 +2,9 @@
 //!
 //! - `contract/products.rs`: products to put, and collecting what a store returns
 //! - `contract/publishes.rs`: revisions; `contract/loaded_versions.rs`: versions known by the records they were loaded from; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
-//! - `contract/assigned_keys.rs`: keys with an assortment, in the tables, in backups and after migrations; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
+//! - `contract/assigned_keys.rs`: keys with an assortment, in backups and damaged; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
 //! - `contract/operators.rs`: operators of the console and their sessions; `contract/webhooks.rs`: webhook endpoints; `contract/overrides.rs`: overrides, and bases beside products
-//! - `contract/migration.rs`: stores of earlier schemas; `support/packed.rs`: SQL functions for packed documents
+//! - `contract/format.rs`: stores of other formats; `support/packed.rs`: SQL functions for packed documents
 //! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
@@ -45,6 +45,8 @@ mod cluster;
 mod database;
 #[path = "contract/fetched.rs"]
 mod fetched;
+#[path = "contract/format.rs"]
+mod format;
 #[path = "contract/history.rs"]
 mod history;
 #[path = "contract/kept.rs"]
@@ -55,8 +57,6 @@ mod key_days;
 mod keys;
 #[path = "contract/loaded_versions.rs"]
 mod loaded_versions;
-#[path = "contract/migration.rs"]
-mod migration;
 #[path = "contract/operators.rs"]
 mod operators;
 #[path = "contract/overrides.rs"]
@@ -87,8 +87,8 @@ use database::Database;
 use vitrine_store::{IfMissing, Store, open};
 
 /// Runs the whole contract; `fresh` opens an empty store.
-fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
-    let fresh: &dyn Fn() -> Arc<dyn Store> = &fresh;
+fn suite(fresh: impl Fn() -> Arc<Store>) {
+    let fresh: &dyn Fn() -> Arc<Store> = &fresh;
     for (name, part) in [
         &publishes::ALL[..],
         &loaded_versions::ALL[..],
@@ -110,12 +110,12 @@ fn suite(fresh: impl Fn() -> Arc<dyn Store>) {
     .concat()
     {
         println!("contract: {name}");
-        part(&*fresh());
+        part(&fresh());
     }
 }
 
 /// One rule of the contract: its sentence, and its check on an empty store.
-type Rule = (&'static str, fn(&dyn Store));
+type Rule = (&'static str, fn(&Store));
 
 #[test]
 fn sqlite_store_keeps_the_contract() {

@@ -24,8 +24,6 @@ mod connection;
 mod database;
 #[path = "postgres/outage.rs"]
 mod outage;
-#[path = "postgres/overrides.rs"]
-mod overrides;
 #[path = "postgres/schema.rs"]
 mod schema;
 
@@ -43,7 +41,7 @@ fn address(url: &str) -> StoreAddress {
     address
 }
 
-fn open(url: &str, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+fn open(url: &str, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
     address(url).open(if_missing, Duration::from_secs(30))
 }
 
@@ -62,7 +60,7 @@ fn product(code: &str, document: &str) -> StoredProduct {
 }
 
 /// Publishes `products` as the whole catalog.
-fn publish(store: &dyn Store, products: &[StoredProduct]) -> Option<Revision> {
+fn publish(store: &Store, products: &[StoredProduct]) -> Option<Revision> {
     let mut publication = store.publish().unwrap();
     for product in products {
         publication.put(product).unwrap();
@@ -74,7 +72,7 @@ fn publish(store: &dyn Store, products: &[StoredProduct]) -> Option<Revision> {
 }
 
 /// Returns the codes of the live catalog.
-fn codes(store: &dyn Store) -> Vec<String> {
+fn codes(store: &Store) -> Vec<String> {
     let mut codes = Vec::new();
     let read = store.read_catalog(Timestamp::MIN, &mut |item| {
         if let CatalogItem::Product { code, .. } = item {
@@ -87,7 +85,7 @@ fn codes(store: &dyn Store) -> Vec<String> {
 }
 
 /// Returns the numbers of revisions and of items of the history of changes.
-fn history(store: &dyn Store) -> (usize, usize) {
+fn history(store: &Store) -> (usize, usize) {
     let everything = HistoryStart {
         revision: 0,
         texts: None,

@@ -19,7 +19,7 @@ use crate::load::json::Node;
 /// # Errors
 ///
 /// If the store can't be read, or is damaged.
-pub fn record<'a>(store: &dyn Store, product: &'a StoredProduct) -> anyhow::Result<Node<'a>> {
+pub fn record<'a>(store: &Store, product: &'a StoredProduct) -> anyhow::Result<Node<'a>> {
     let damaged = || format!("the product {} is damaged", product.code);
     let (document, problems) = Node::parse(&product.document);
     let Node::Object(mut members) = document else {
@@ -53,7 +53,7 @@ pub fn record<'a>(store: &dyn Store, product: &'a StoredProduct) -> anyhow::Resu
 
 /// Returns the content resources with Markdown and its source, where there is any.
 fn with_texts<'a>(
-    store: &dyn Store,
+    store: &Store,
     content: Node<'a>,
     product: &StoredProduct,
 ) -> anyhow::Result<Node<'a>> {
@@ -84,7 +84,7 @@ fn with_texts<'a>(
 }
 
 /// Returns the Markdown of a text.
-pub(crate) fn markdown(store: &dyn Store, digest: &TextDigest) -> anyhow::Result<String> {
+pub(crate) fn markdown(store: &Store, digest: &TextDigest) -> anyhow::Result<String> {
     let missing = || format!("the text {digest} is missing; run `vitrine check`");
     let packed = store.text(digest)?.with_context(missing)?;
     packed.unpack_as(digest).with_context(missing)

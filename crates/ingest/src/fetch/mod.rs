@@ -73,7 +73,7 @@ pub trait Progress {
 /// If the store can't be read or written, or the spool is full. Then nothing has changed. A failing address isn't an
 /// error; it is in the report.
 pub fn fetch(
-    store: &dyn Store,
+    store: &Store,
     settings: &FetchSettings,
     progress: &dyn Progress,
 ) -> anyhow::Result<FetchReport> {

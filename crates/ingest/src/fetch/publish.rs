@@ -22,7 +22,7 @@ use crate::text_spool::TextSpool;
 ///
 /// If the store can't be written. Then nothing has changed.
 pub(super) fn publish(
-    store: &dyn Store,
+    store: &Store,
     settings: &FetchSettings,
     wanted: &Wanted,
     spool: &mut TextSpool,

@@ -73,7 +73,7 @@ impl Wanted {
 }
 
 /// Collects the addresses in the live catalog.
-pub(super) fn wanted(store: &dyn Store) -> anyhow::Result<Wanted> {
+pub(super) fn wanted(store: &Store) -> anyhow::Result<Wanted> {
     let mut wanted = Wanted::default();
     store.read_base(Moment::Live, &mut |live| {
         let content = stored_texts::stored_content(&live)?;

@@ -92,13 +92,16 @@ pub struct Order<'o> {
 ///
 /// If the store can't be written; then nothing has changed.
 pub(super) fn apply(
-    store: &dyn Store,
+    store: &Store,
     records: &mut Records,
     order: Order<'_>,
     report: &mut Report,
     progress: &dyn Progress,
 ) -> anyhow::Result<Option<Applied>> {
-    let mut publication = overrides::publish(store)?;
+    let mut publication = match order.intent {
+        Intent::Apply => overrides::publish(store)?,
+        Intent::DryRun => overrides::dry_run(store)?,
+    };
     let mut applying = Applying {
         publication: &mut *publication,
         plan: Plan::new(order.detail),
@@ -110,7 +113,6 @@ pub(super) fn apply(
         known: Arc::clone(&records.known),
     };
     let packing = Packing {
-        form: store.document_form(),
         is_wanted: AtomicBool::new(applying.publication.live_before() == 0),
     };
     records.each_few(report, &packing, |few, report| {

@@ -14,7 +14,7 @@ static PATH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TextDigest
 
 /// Texts that the store has, as far as a publish has stored them or looked for them.
 pub(super) struct HeldTexts<'s> {
-    store: &'s dyn Store,
+    store: &'s Store,
     /// Texts that this publish has stored or found.
     held: HashSet<TextDigest>,
     /// Texts that the store didn't have.
@@ -22,7 +22,7 @@ pub(super) struct HeldTexts<'s> {
 }
 
 impl<'s> HeldTexts<'s> {
-    pub(super) fn new(store: &'s dyn Store) -> Self {
+    pub(super) fn new(store: &'s Store) -> Self {
         Self {
             store,
             held: HashSet::new(),

@@ -107,7 +107,7 @@ impl DigestPrefetch {
     pub(super) fn prefetch(
         &mut self,
         records: u64,
-        store: &dyn Store,
+        store: &Store,
         known: &KnownRecords,
     ) -> anyhow::Result<()> {
         if records < self.next_at {

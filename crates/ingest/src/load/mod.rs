@@ -233,7 +233,7 @@ impl LoadSettings {
 /// If an input can't be read, or the store or the report can't be written. Then nothing has changed, unless only the
 /// report failed, last.
 pub fn load(
-    store: &dyn Store,
+    store: &Store,
     inputs: Vec<Opened>,
     settings: LoadSettings,
     progress: &dyn Progress,

@@ -38,7 +38,7 @@ pub enum OnError {
 /// Results of reading so far.
 pub(super) struct Reading<'p> {
     pub(super) report: Report,
-    store: &'p dyn Store,
+    store: &'p Store,
     progress: &'p dyn Progress,
     /// Codes in the inputs.
     codes: FirstPlaces,
@@ -60,7 +60,7 @@ impl<'p> Reading<'p> {
     pub(super) fn new(
         report: Report,
         on_error: OnError,
-        store: &'p dyn Store,
+        store: &'p Store,
         progress: &'p dyn Progress,
     ) -> Self {
         let known = Arc::default();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
 use vitrine_model::code::ProductCode;
-use vitrine_store::prepared::{DocumentForm, PreparedProduct, RecordDigest};
+use vitrine_store::prepared::{PreparedProduct, RecordDigest};
 
 use super::known_records::KnownRecords;
 use super::read::Table;
@@ -83,10 +83,8 @@ impl ReadyRecord {
     }
 }
 
-/// Form of documents in the store, and whether it pays to pack them beside the thread that writes: not if most products turn
-/// out to be unchanged.
+/// True if it pays to pack documents beside the thread that writes: not if most products turn out to be unchanged.
 pub(super) struct Packing {
-    pub(super) form: DocumentForm,
     pub(super) is_wanted: AtomicBool,
 }
 
@@ -208,7 +206,7 @@ fn read_back(entry: Entry, packing: &Packing) -> anyhow::Result<ReadBack> {
         WaitingRecord::Rendered(record, digest) => {
             let mut record = PreparedRecord::new(record, digest)?;
             if packing.is_wanted.load(Ordering::Relaxed) {
-                record.product.pack(packing.form)?;
+                record.product.pack()?;
             }
             ReadyRecord::Rendered(Box::new(record))
         }

@@ -64,7 +64,7 @@ impl Follower {
         source: Source,
         texts: TextForm,
         state: Option<StateFile>,
-        store: &dyn Store,
+        store: &Store,
     ) -> anyhow::Result<Self> {
         let held = state
             .as_ref()
@@ -97,7 +97,7 @@ impl Follower {
     /// # Errors
     ///
     /// If the source can't be asked, or doesn't answer as the contract says.
-    pub async fn fetch(&mut self, store: &dyn Store) -> anyhow::Result<News> {
+    pub async fn fetch(&mut self, store: &Store) -> anyhow::Result<News> {
         if let Some(polls) = &mut self.polls {
             *polls += 1;
             if *polls < POLLS_PER_LOOK && !self.has_seen_feed {
@@ -152,7 +152,7 @@ impl Follower {
     }
 
     /// Forgets the copy if another command has published since: the next walk undoes that.
-    fn forget_if_foreign(&mut self, store: &dyn Store) -> anyhow::Result<()> {
+    fn forget_if_foreign(&mut self, store: &Store) -> anyhow::Result<()> {
         if self.held.is_some() {
             let live = store.state()?.revision_id;
             self.held = self
@@ -177,7 +177,7 @@ impl Follower {
 
     async fn news(
         &mut self,
-        store: &dyn Store,
+        store: &Store,
         collected: Collected,
         is_whole: bool,
         asked: Instant,
@@ -221,7 +221,7 @@ impl Follower {
     /// If the store can't be written. Then nothing has changed.
     pub fn load(
         &mut self,
-        store: &dyn Store,
+        store: &Store,
         mut changes: Changes,
         settings: LoadSettings,
     ) -> anyhow::Result<Option<Report>> {

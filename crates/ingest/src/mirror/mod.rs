@@ -102,7 +102,7 @@ impl Mirror {
     /// # Errors
     ///
     /// If the source can't be read, or violates the contract.
-    pub async fn fetch(&mut self, store: &dyn Store) -> anyhow::Result<Fetched> {
+    pub async fn fetch(&mut self, store: &Store) -> anyhow::Result<Fetched> {
         let is_current = match &self.last {
             Some(LastLoaded { walk, revision_id }) => {
                 store.state()?.revision_id.as_ref() == Some(revision_id)
@@ -131,7 +131,7 @@ impl Mirror {
     /// If the store can't be written. Then nothing has changed.
     pub fn load(
         &mut self,
-        store: &dyn Store,
+        store: &Store,
         fetched: Fetched,
         settings: LoadSettings,
     ) -> anyhow::Result<Report> {
@@ -162,7 +162,7 @@ impl Mirror {
 ///
 /// Other writers are possible: the revision that is live after the load may be theirs. Taken for the load's own, it
 /// would never be replaced.
-fn loaded_revision(report: &Report, before: Option<String>, store: &dyn Store) -> Option<String> {
+fn loaded_revision(report: &Report, before: Option<String>, store: &Store) -> Option<String> {
     match &report.applied.as_ref()?.outcome {
         Outcome::Published(revision) => Some(revision.id.clone()),
         // The load has succeeded: if the store can't be read now, the next round only reads all pages again.

@@ -104,7 +104,7 @@ pub(super) fn revision_after(
     report: &Report,
     before: Option<String>,
     held: Option<&Held>,
-    store: &dyn Store,
+    store: &Store,
 ) -> Option<String> {
     let copy = &held?.revision_id;
     if let Outcome::Published(revision) = &report.applied.as_ref()?.outcome {

@@ -107,7 +107,7 @@ impl StateFile {
     /// If the store can't be read.
     pub(super) fn held(
         &self,
-        store: &dyn Store,
+        store: &Store,
         source: &str,
         texts: TextForm,
     ) -> Result<Option<Held>, StoreError> {
@@ -183,7 +183,7 @@ impl StateFile {
 }
 
 /// Returns the id of the revision before this number.
-pub(super) fn id_before(store: &dyn Store, number: u64) -> Result<Option<String>, StoreError> {
+pub(super) fn id_before(store: &Store, number: u64) -> Result<Option<String>, StoreError> {
     let before = match number.checked_sub(1) {
         Some(before) => store.revision(before)?,
         None => None,

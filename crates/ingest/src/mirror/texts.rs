@@ -32,7 +32,7 @@ const AT_A_TIME: usize = 8;
 /// # Errors
 ///
 /// If a text can't be fetched, or doesn't match its digest.
-pub(super) async fn bring(source: &Source, store: &dyn Store, file: File) -> anyhow::Result<File> {
+pub(super) async fn bring(source: &Source, store: &Store, file: File) -> anyhow::Result<File> {
     let mut wanted = BTreeSet::new();
     for_each_line(&file, |line| {
         wanted.extend(
@@ -71,7 +71,7 @@ fn for_each_line(
 }
 
 /// Returns the texts of a record that the source has, and that aren't live under the same names.
-fn new_texts(store: &dyn Store, line: &str) -> anyhow::Result<Vec<(TextName, TextDigest)>> {
+fn new_texts(store: &Store, line: &str) -> anyhow::Result<Vec<(TextName, TextDigest)>> {
     let Some((_, content)) = content_of(line) else {
         return Ok(Vec::new());
     };
@@ -126,7 +126,7 @@ fn content_of(line: &str) -> Option<(Range<usize>, Map<String, Value>)> {
 
 /// Returns a record with Markdown in place of the addresses of new texts.
 fn with_markdown(
-    store: &dyn Store,
+    store: &Store,
     line: &str,
     spool: &mut TextSpool,
     source: &Source,
@@ -168,7 +168,7 @@ fn target(digest: &TextDigest) -> String {
 /// Fetches the texts that the store doesn't have.
 async fn fetch_new(
     source: &Source,
-    store: &dyn Store,
+    store: &Store,
     wanted: BTreeSet<TextDigest>,
 ) -> anyhow::Result<TextSpool> {
     let mut spool = TextSpool::new();
@@ -204,7 +204,7 @@ fn keep(fetched: Option<Fetched>, spool: &mut TextSpool) -> anyhow::Result<()> {
 /// Returns the Markdown, if the source or the store has it.
 fn markdown(
     spool: &mut TextSpool,
-    store: &dyn Store,
+    store: &Store,
     digest: &TextDigest,
 ) -> anyhow::Result<Option<String>> {
     if let Some(fetched) = spool.get(digest).context(NO_TEMPORARY_FILE)? {

@@ -21,7 +21,7 @@ type Fields = BTreeMap<&'static str, BTreeSet<u64>>;
 ///
 /// If the store can't be read, or the product or an override is damaged.
 pub fn overrides_of(
-    store: &dyn Store,
+    store: &Store,
     code: &ProductCode,
     moment: Moment,
 ) -> anyhow::Result<Vec<(Override, Vec<&'static str>)>> {
@@ -50,17 +50,13 @@ pub fn overrides_of(
 /// # Errors
 ///
 /// If the store can't be read.
-pub fn is_hidden(
-    store: &dyn Store,
-    code: &ProductCode,
-    moment: Moment,
-) -> Result<bool, StoreError> {
+pub fn is_hidden(store: &Store, code: &ProductCode, moment: Moment) -> Result<bool, StoreError> {
     Ok(store.product(code, moment)?.is_none() && store.base_product(code, moment)?.is_some())
 }
 
 /// Returns the overrides that lay on products at a moment, by their times. At a revision that came between the time of an
 /// instant and its revision these are others: compare what they make of a product with what clients saw.
-fn lying(store: &dyn Store, moment: Moment) -> Result<Vec<Override>, StoreError> {
+fn lying(store: &Store, moment: Moment) -> Result<Vec<Override>, StoreError> {
     let Moment::Revision(number) = moment else {
         return active(store);
     };
@@ -107,7 +103,7 @@ pub struct OverrideProducts {
 /// # Errors
 ///
 /// If the store can't be read, or a product is damaged.
-pub fn products_of(store: &dyn Store, one: &Override) -> anyhow::Result<OverrideProducts> {
+pub fn products_of(store: &Store, one: &Override) -> anyhow::Result<OverrideProducts> {
     let mut active = store.overrides()?;
     active.retain(StoredOverride::is_active);
     let ReadOverrides {
@@ -143,7 +139,7 @@ pub fn products_of(store: &dyn Store, one: &Override) -> anyhow::Result<Override
 }
 
 /// Returns the active overrides.
-fn active(store: &dyn Store) -> Result<Vec<Override>, StoreError> {
+fn active(store: &Store) -> Result<Vec<Override>, StoreError> {
     Override::read_active(store.overrides()?)
 }
 
@@ -154,7 +150,7 @@ fn active(store: &dyn Store) -> Result<Vec<Override>, StoreError> {
 ///
 /// As [`overrides_of`].
 pub fn count_effects<'p>(
-    store: &dyn Store,
+    store: &Store,
     moment: Moment,
     wanted: &dyn Fn(&ProductCode) -> Option<Option<&'p StoredProduct>>,
 ) -> anyhow::Result<BTreeMap<u64, BTreeMap<&'static str, u64>>> {

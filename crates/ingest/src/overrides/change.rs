@@ -14,7 +14,7 @@ use vitrine_store::{Store, StoreError};
 
 pub use super::changed::Changed;
 pub use super::compared::Notices;
-use super::instants::{Begun, publish_in_time};
+use super::instants::{Begun, due, publish_in_time};
 use super::pass::{Pass, each_base, hidden};
 use super::unreadable::{ReadOverrides, Rebuild};
 use super::{Definition, Override};
@@ -46,7 +46,7 @@ pub struct Request {
 /// # Errors
 ///
 /// As of [`make_all`].
-pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Result<Changed> {
+pub fn make(store: &Store, request: Request, intent: Intent) -> anyhow::Result<Changed> {
     make_all(store, vec![request], intent)
 }
 
@@ -56,11 +56,7 @@ pub fn make(store: &dyn Store, request: Request, intent: Intent) -> anyhow::Resu
 ///
 /// If one would end before it begins, or is about the products of now and there are none, or the store can't be read or
 /// written; then nothing was changed.
-pub fn make_all(
-    store: &dyn Store,
-    requests: Vec<Request>,
-    intent: Intent,
-) -> anyhow::Result<Changed> {
+pub fn make_all(store: &Store, requests: Vec<Request>, intent: Intent) -> anyhow::Result<Changed> {
     let Begun {
         mut publication,
         now,
@@ -144,7 +140,7 @@ fn commit_made(
 }
 
 /// Returns the override of a request, without a number.
-fn requested(store: &dyn Store, request: Request, now: Timestamp) -> anyhow::Result<Override> {
+fn requested(store: &Store, request: Request, now: Timestamp) -> anyhow::Result<Override> {
     let Request {
         mut definition,
         is_frozen,
@@ -194,7 +190,7 @@ fn requested(store: &dyn Store, request: Request, now: Timestamp) -> anyhow::Res
 }
 
 /// Begins a publish; one that is to be applied comes after all instants that are due.
-fn begin(store: &dyn Store, intent: Intent) -> anyhow::Result<Begun<'_>> {
+fn begin(store: &Store, intent: Intent) -> anyhow::Result<Begun<'_>> {
     match intent {
         Intent::Apply => publish_in_time(store),
         Intent::DryRun => publish_now(store),
@@ -202,7 +198,7 @@ fn begin(store: &dyn Store, intent: Intent) -> anyhow::Result<Begun<'_>> {
 }
 
 /// Begins a publish, whatever is overdue.
-fn publish_now(store: &dyn Store) -> anyhow::Result<Begun<'_>> {
+fn publish_now(store: &Store) -> anyhow::Result<Begun<'_>> {
     let mut publication = store.publish()?;
     Ok(Begun {
         now: publication.now()?,
@@ -226,7 +222,7 @@ fn to_millisecond(time: Timestamp) -> Timestamp {
 /// If one doesn't exist or has ended, another one that lies on products can't be read, or the store can't be read or written;
 /// then nothing was changed.
 pub fn end(
-    store: &dyn Store,
+    store: &Store,
     numbers: &[u64],
     context: &AuditContext,
     intent: Intent,
@@ -288,7 +284,7 @@ pub fn end(
 }
 
 /// Returns the error of an override that can't be ended.
-fn no_end_of(store: &dyn Store, number: u64) -> Result<anyhow::Error, StoreError> {
+fn no_end_of(store: &Store, number: u64) -> Result<anyhow::Error, StoreError> {
     let all = store.overrides()?;
     let found = all.into_iter().find(|one| one.number == number);
     Ok(match found.and_then(|one| one.ended) {
@@ -357,7 +353,8 @@ fn at(open: Vec<StoredOverride>, time: Timestamp) -> Vec<StoredOverride> {
     let lasts = |one: &StoredOverride| one.made.until.is_none_or(|until| until > time);
     let mut open: Vec<StoredOverride> = open.into_iter().filter(lasts).collect();
     for one in &mut open {
-        if one.made.from <= time {
+        // One that can't be read doesn't begin.
+        if due(one).is_some_and(|_| one.made.from <= time) {
             one.made.status = OverrideStatus::Active;
         }
     }
@@ -365,7 +362,7 @@ fn at(open: Vec<StoredOverride>, time: Timestamp) -> Vec<StoredOverride> {
 }
 
 /// Returns the codes of the live products that match now.
-fn matching(store: &dyn Store, definition: &Definition) -> anyhow::Result<BTreeSet<String>> {
+fn matching(store: &Store, definition: &Definition) -> anyhow::Result<BTreeSet<String>> {
     let mut codes = BTreeSet::new();
     each_base(store, &[definition], &mut BTreeSet::new(), &mut |base| {
         if definition.selects(&base)? {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use vitrine_model::code::ProductCode;
 use vitrine_store::StoreError;
 use vitrine_store::overrides::StorePublication;
-use vitrine_store::prepared::{DocumentForm, PreparedProduct};
+use vitrine_store::prepared::PreparedProduct;
 use vitrine_store::record::StoredProduct;
 
 use crate::load::guard::Tally;
@@ -93,14 +93,13 @@ impl Compared {
         }
     }
 
-    /// Appends what is to be written of a product, in this form: `before` and `after` are what overrides make of its base, `None` if
+    /// Appends what is to be written of a product: `before` and `after` are what overrides make of its base, `None` if
     /// they leave it as it is, and `Some(None)` if they hide it.
     pub(super) fn write(
         &mut self,
         base: StoredProduct,
         before: Option<Option<&StoredProduct>>,
         after: Option<Option<StoredProduct>>,
-        form: DocumentForm,
     ) -> Result<(), StoreError> {
         if before == after.as_ref().map(Option::as_ref) {
             return Ok(());
@@ -122,7 +121,7 @@ impl Compared {
             None => Write::Retire(code),
             Some(product) => {
                 let mut prepared = PreparedProduct::new(product)?;
-                prepared.pack(form)?;
+                prepared.pack()?;
                 Write::Put(prepared)
             }
         });

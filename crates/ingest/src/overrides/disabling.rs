@@ -52,7 +52,7 @@ impl Remaining {
 /// # Errors
 ///
 /// If there is none, or one is about other products as well, or the store can't be read.
-pub fn disabling(store: &dyn Store, selection: &Selection) -> anyhow::Result<Disabling> {
+pub fn disabling(store: &Store, selection: &Selection) -> anyhow::Result<Disabling> {
     let mut open = store.overrides()?;
     open.retain(|one| one.ended.is_none());
     let open = ReadOverrides::of(open).unless(StoredOverride::is_active)?;

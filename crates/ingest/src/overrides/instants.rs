@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
-use vitrine_store::Store;
-use vitrine_store::overrides::{OverrideEnd, StorePublication, StoredOverride};
+use vitrine_store::overrides::{NextInstant, OverrideEnd, StorePublication, StoredOverride};
 use vitrine_store::record::RevisionNote;
+use vitrine_store::{Store, StoreError};
 
 use super::Override;
 use super::change::described;
 use super::pass::{Pass, hidden};
-use super::unreadable::{ReadOverrides, Rebuild};
+use super::unreadable::{ReadOverrides, Rebuild, Unreadable};
 use crate::load::guard::Exceeded;
 use crate::load::plan::Detail;
 
@@ -30,31 +30,62 @@ pub struct AppliedInstant {
     pub revision: Option<Revision>,
 }
 
+/// Returns the time of what comes next to an override; none if it can't begin, since its definition can't be read. It stays
+/// scheduled, and others don't wait for it.
+pub(super) fn due(one: &StoredOverride) -> Option<Timestamp> {
+    let can_begin = || Override::parse(one.clone()).is_ok();
+    one.due().filter(|_| one.is_active() || can_begin())
+}
+
+/// Returns the overrides whose time to begin has come, and whose definition can't be read.
+///
+/// # Errors
+///
+/// If the store can't be read.
+pub fn held_up(store: &Store) -> Result<Vec<Unreadable>, StoreError> {
+    // Cheap.
+    let next = store.next_instant()?;
+    let Some(NextInstant { now, .. }) = next.filter(|next| next.at <= next.now) else {
+        return Ok(Vec::new());
+    };
+    let mut overrides = store.overrides()?;
+    overrides.retain(|one| one.due().is_some_and(|at| at <= now) && due(one).is_none());
+    Ok(ReadOverrides::of(overrides).unreadable)
+}
+
 /// Applies the earliest instant whose time has come; returns `None` if there is none. Of several callers one applies it: the
-/// others find nothing to do.
+/// others find nothing to do. Overrides that are [held up](held_up) are left out.
 ///
 /// # Errors
 ///
 /// If the store can't be read or written; then nothing was changed.
-pub fn apply_next(store: &dyn Store) -> anyhow::Result<Option<AppliedInstant>> {
+pub fn apply_next(store: &Store) -> anyhow::Result<Option<AppliedInstant>> {
     // Cheap, and without a writer's lock.
     let next = store.next_instant()?;
-    if next.is_none_or(|next| next.at > next.now) {
+    let Some(NextInstant { now, .. }) = next.filter(|next| next.at <= next.now) else {
+        return Ok(None);
+    };
+    // One that is held up is overdue until it is ended: nobody is to wait for it.
+    if !store
+        .overrides()?
+        .iter()
+        .any(|one| due(one).is_some_and(|at| at <= now))
+    {
         return Ok(None);
     }
     let mut publication = store.publish()?;
     let now = publication.now()?;
     let open = publication.open_overrides()?;
-    let next = open.iter().filter_map(StoredOverride::due).min();
+    let next = open.iter().filter_map(due).min();
     let Some(at) = next.filter(|at| *at <= now) else {
         return Ok(None);
     };
     let touched: Vec<StoredOverride> = (open.iter())
-        .filter(|one| one.due() == Some(at))
+        .filter(|one| due(one) == Some(at))
         .cloned()
         .collect();
-    let begins = |one: &StoredOverride| !one.is_active() && one.due() == Some(at);
-    let ends = |one: &StoredOverride| one.is_active() && one.due() == Some(at);
+    let begins = |one: &StoredOverride| !one.is_active();
+    let ends = StoredOverride::is_active;
     let exceeded = apply(store, &mut *publication, open, at)?;
     let end = OverrideEnd {
         at,
@@ -83,12 +114,12 @@ pub fn apply_next(store: &dyn Store) -> anyhow::Result<Option<AppliedInstant>> {
 /// Writes the products as they are for clients after an instant, at which some of the open overrides begin or end. Returns the
 /// limits of the guard that this exceeds.
 fn apply(
-    store: &dyn Store,
+    store: &Store,
     publication: &mut dyn StorePublication,
     open: Vec<StoredOverride>,
     at: Timestamp,
 ) -> anyhow::Result<Vec<Exceeded>> {
-    let is_due = |one: &StoredOverride| one.due() == Some(at);
+    let is_due = |one: &StoredOverride| due(one) == Some(at);
     let stays = |one: &StoredOverride| one.is_active() != is_due(one);
     let read = ReadOverrides::of(open);
     let ends_unreadable =
@@ -126,7 +157,7 @@ pub(super) struct Begun<'a> {
 
 /// Begins a publish at a moment at which no instant is overdue: applies those first. So what an operator does now comes after
 /// what was to come before.
-pub(super) fn publish_in_time(store: &dyn Store) -> anyhow::Result<Begun<'_>> {
+pub(super) fn publish_in_time(store: &Store) -> anyhow::Result<Begun<'_>> {
     let mut applied = Vec::new();
     loop {
         while let Some(instant) = apply_next(store)? {
@@ -135,7 +166,7 @@ pub(super) fn publish_in_time(store: &dyn Store) -> anyhow::Result<Begun<'_>> {
         let mut publication = store.publish()?;
         let now = publication.now()?;
         let mut dues = publication.open_overrides()?.into_iter();
-        if !dues.any(|one| one.due().is_some_and(|due| due <= now)) {
+        if !dues.any(|one| due(&one).is_some_and(|due| due <= now)) {
             return Ok(Begun {
                 publication,
                 now,

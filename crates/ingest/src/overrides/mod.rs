@@ -40,7 +40,7 @@ use vitrine_store::record::StoredProduct;
 pub use assignment::{Assignment, ListChange, crossed_amounts};
 pub use attribution::{OverrideProducts, count_effects, is_hidden, overrides_of, products_of};
 pub use effect::{Effect, effect};
-pub use publication::{publish, restore};
+pub use publication::{dry_run, publish, restore};
 use unreadable::Unreadable;
 
 use crate::as_texts;

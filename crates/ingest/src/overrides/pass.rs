@@ -8,7 +8,6 @@ use std::thread;
 
 use vitrine_model::code::ProductCode;
 use vitrine_store::overrides::{BaseHint, StorePublication};
-use vitrine_store::prepared::DocumentForm;
 use vitrine_store::record::StoredProduct;
 use vitrine_store::{Store, StoreError};
 
@@ -33,7 +32,7 @@ const MAX_WORKERS: usize = 8;
 /// Calls `look` with the base of each live product that one of these may be about. Removes the codes of `missing` that
 /// are found.
 pub(super) fn each_base(
-    store: &dyn Store,
+    store: &Store,
     definitions: &[&Definition],
     missing: &mut BTreeSet<String>,
     look: &mut dyn FnMut(StoredProduct) -> anyhow::Result<()>,
@@ -64,7 +63,7 @@ pub(super) fn each_base(
 /// Reads the bases that one of these overrides may be about, and deals them to the workers in turn. Returns the codes of `missing`
 /// that no live product has.
 fn deal(
-    store: &dyn Store,
+    store: &Store,
     touched: &[Override],
     mut missing: BTreeSet<String>,
     workers: &[mpsc::SyncSender<Vec<StoredProduct>>],
@@ -85,7 +84,7 @@ fn deal(
 
 /// A pass over the products that a change of overrides is about.
 pub(super) struct Pass<'p> {
-    store: &'p dyn Store,
+    store: &'p Store,
     before: &'p [Override],
     after: &'p [Override],
     /// Overrides that begin or end.
@@ -99,7 +98,7 @@ pub(super) struct Pass<'p> {
 
 impl<'p> Pass<'p> {
     pub(super) fn new(
-        store: &'p dyn Store,
+        store: &'p Store,
         before: &'p [Override],
         after: &'p [Override],
         touched: &'p [Override],
@@ -138,7 +137,7 @@ impl<'p> Pass<'p> {
         let (store, touched) = (self.store, self.touched);
         let missing = std::mem::take(&mut self.missing);
         let mut found = std::mem::take(&mut self.found);
-        let form = publication.is_some().then(|| store.document_form());
+        let writes = publication.is_some();
         let pass = &*self;
         let missing = thread::scope(|scope| {
             let (mut workers, mut results) = (Vec::new(), Vec::new());
@@ -150,7 +149,7 @@ impl<'p> Pass<'p> {
                 let (sender, result) = mpsc::sync_channel(READ_AHEAD);
                 scope.spawn(move || {
                     for few in few {
-                        if sender.send(pass.compare_few(few, form)).is_err() {
+                        if sender.send(pass.compare_few(few, writes)).is_err() {
                             // After a failure nobody waits for the rest.
                             return;
                         }
@@ -189,17 +188,13 @@ impl<'p> Pass<'p> {
         Ok(())
     }
 
-    /// Compares a few products; those that differ are prepared to be written in this form.
-    fn compare_few(
-        &self,
-        few: Vec<StoredProduct>,
-        form: Option<DocumentForm>,
-    ) -> anyhow::Result<Compared> {
+    /// Compares a few products; with `writes`, those that differ are prepared to be written.
+    fn compare_few(&self, few: Vec<StoredProduct>, writes: bool) -> anyhow::Result<Compared> {
         let mut found = Compared::new(self.detail);
         for base in few {
             for one in self.touched {
                 if one.definition.selects(&base)? {
-                    self.compare(base, form, &mut found)?;
+                    self.compare(base, writes, &mut found)?;
                     break;
                 }
             }
@@ -210,7 +205,7 @@ impl<'p> Pass<'p> {
     fn compare(
         &self,
         base: StoredProduct,
-        form: Option<DocumentForm>,
+        writes: bool,
         found: &mut Compared,
     ) -> anyhow::Result<()> {
         found.selected += 1;
@@ -245,9 +240,9 @@ impl<'p> Pass<'p> {
             }
         }
         self.notice(&base, after.as_ref(), &mut found.notices)?;
-        if let Some(form) = form {
+        if writes {
             let before = before.as_ref().map(|effect| effect.product.as_ref());
-            found.write(base, before, after.map(|effect| effect.product), form)?;
+            found.write(base, before, after.map(|effect| effect.product))?;
         }
         Ok(())
     }

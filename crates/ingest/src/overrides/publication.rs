@@ -27,8 +27,23 @@ const BATCH: usize = 500;
 /// # Errors
 ///
 /// As [`Store::publish`], or if an override is damaged.
-pub fn publish(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreError> {
-    let mut inner = store.publish()?;
+pub fn publish(store: &Store) -> Result<Box<dyn Publication + '_>, StoreError> {
+    on(store, store.publish()?)
+}
+
+/// Begins a publish of bases that is only planned: see [`Store::dry_run`].
+///
+/// # Errors
+///
+/// As [`Store::dry_run`], or if an override is damaged.
+pub fn dry_run(store: &Store) -> Result<Box<dyn Publication + '_>, StoreError> {
+    on(store, store.dry_run()?)
+}
+
+fn on<'s>(
+    store: &'s Store,
+    mut inner: Box<dyn StorePublication + 's>,
+) -> Result<Box<dyn Publication + 's>, StoreError> {
     let active = Override::read_active(inner.open_overrides()?)?;
     let overridden = inner.overridden()?;
     let hidden = overridden.iter().filter(|product| product.is_hidden);
@@ -51,7 +66,7 @@ pub fn publish(store: &dyn Store) -> Result<Box<dyn Publication + '_>, StoreErro
 ///
 /// If the store can't be read or written, or the revision was pruned ([`StoreError::Pruned`]).
 pub fn restore(
-    store: &dyn Store,
+    store: &Store,
     publication: &mut dyn Publication,
     number: u64,
 ) -> Result<bool, StoreError> {
@@ -86,7 +101,7 @@ pub fn restore(
 
 /// A publish of bases in progress.
 struct BasePublication<'s> {
-    store: &'s dyn Store,
+    store: &'s Store,
     inner: Box<dyn StorePublication + 's>,
     /// Active overrides, in the order of their numbers.
     active: Vec<Override>,

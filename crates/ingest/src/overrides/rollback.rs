@@ -51,7 +51,7 @@ pub struct RollbackPlan {
 ///
 /// If the store can't be read, an active override can't be read, or the revision was pruned
 /// ([`StoreError::Pruned`](vitrine_store::StoreError::Pruned)).
-pub fn plan(store: &dyn Store, number: u64) -> anyhow::Result<Option<RollbackPlan>> {
+pub fn plan(store: &Store, number: u64) -> anyhow::Result<Option<RollbackPlan>> {
     let active = Override::read_active(store.overrides()?)?;
     // Products only by their hash: a catalog may be large. The document may lack digits of the discount.
     let hashes = RandomState::new();
@@ -99,11 +99,7 @@ pub enum RolledBack {
 /// # Errors
 ///
 /// If the store can't be read or written, or the revision was pruned; then nothing was changed.
-pub fn roll_back(
-    store: &dyn Store,
-    number: u64,
-    context: &AuditContext,
-) -> anyhow::Result<RolledBack> {
+pub fn roll_back(store: &Store, number: u64, context: &AuditContext) -> anyhow::Result<RolledBack> {
     let mut publication = publish(store)?;
     if !restore(store, &mut *publication, number)? {
         return Ok(RolledBack::Missing);

@@ -80,7 +80,7 @@ impl ReadOverrides {
 
 /// Returns a problem for each override of a store that can't be read.
 #[must_use]
-pub fn problems(store: &dyn Store) -> Vec<Problem> {
+pub fn problems(store: &Store) -> Vec<Problem> {
     match store.overrides_to_check() {
         Ok(stored) => {
             let unreadable = ReadOverrides::of(stored).unreadable.into_iter();
@@ -129,7 +129,7 @@ pub(super) struct Rebuild {
 impl Rebuild {
     /// Compares what clients saw with what `after` makes of all bases, and writes what differs if `writes`.
     pub(super) fn run(
-        store: &dyn Store,
+        store: &Store,
         publication: &mut dyn StorePublication,
         after: &[Override],
         detail: Detail,

@@ -219,7 +219,7 @@ pub(super) fn one(browser: &Browser, name: &str, query: Option<&str>) -> Shown {
     let is_live = newest.rules.is_some();
     let number = version.unwrap_or(newest.number);
     let rules = match is_live || version.is_some() {
-        true => match rules_at(&*browser.store, name, Some(number)) {
+        true => match rules_at(&browser.store, name, Some(number)) {
             Ok(rules) => Some((number, rules_text(&Node::parse(&rules).0))),
             Err(error) => match error.downcast_ref::<StoreError>() {
                 Some(error) => return Err(away(error)),

@@ -129,7 +129,7 @@ impl Differences {
     /// Compares the revision `from` with the later one `to`; `None` if what was changed between them was pruned. If `from` itself
     /// was pruned, changed fields aren't known.
     pub(super) fn read(
-        store: &dyn Store,
+        store: &Store,
         [from, to]: [u64; 2],
         wanted: &Wanted,
     ) -> Result<Option<Self>, StoreError> {
@@ -220,7 +220,7 @@ fn wanted_difference(
 /// Returns the products that the revisions after `from` changed until `to`, with what a single one did; `None` if one of these
 /// revisions was pruned.
 fn touched(
-    store: &dyn Store,
+    store: &Store,
     [from, to]: [u64; 2],
     wanted: &Wanted,
 ) -> Result<Option<BTreeMap<ProductCode, Option<ChangeKind>>>, StoreError> {

@@ -83,7 +83,7 @@ pub(super) fn page(browser: &Browser) -> Shown {
         let index = browser.indexes.of(&snapshot);
         catalog(&snapshot, &index)
     });
-    let stored = match stored(&*browser.store, browser, Timestamp::now()) {
+    let stored = match stored(&browser.store, browser, Timestamp::now()) {
         Ok(stored) => Some(stored),
         Err(error) => {
             tracing::warn!(error = %ErrorChain(&error), "the catalog browser can't read the store");
@@ -131,7 +131,7 @@ fn catalog(snapshot: &Snapshot, index: &Index) -> CatalogView {
     }
 }
 
-fn stored(store: &dyn Store, browser: &Browser, now: Timestamp) -> Result<StoredView, StoreError> {
+fn stored(store: &Store, browser: &Browser, now: Timestamp) -> Result<StoredView, StoreError> {
     let day_ago = now.saturating_sub(Span::new().hours(24)).unwrap_or(now);
     let soon = now
         .saturating_add(Span::new().hours(24 * DAYS_AHEAD))

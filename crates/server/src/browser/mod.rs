@@ -99,18 +99,18 @@ pub struct BrowserSettings {
 #[derive(Clone)]
 pub struct ConsoleStores {
     /// The store that is followed, perhaps a replica: pages are made of it.
-    pub followed: Arc<dyn Store>,
+    pub followed: Arc<Store>,
     /// The store that is written: it has the operators and their sessions.
-    pub written: Arc<dyn Store>,
+    pub written: Arc<Store>,
     /// The same through a handle of its own, for acts: they may wait for another writer, and nothing else waits for them.
-    pub acts: Arc<dyn Store>,
+    pub acts: Arc<Store>,
 }
 
 /// The catalog browser of one server.
 pub struct Browser {
     app: Arc<App>,
-    store: Arc<dyn Store>,
-    written: Arc<dyn Store>,
+    store: Arc<Store>,
+    written: Arc<Store>,
     acts_store: ActsStore,
     places: Places,
     confirmed: Confirmed,

@@ -44,7 +44,7 @@ pub(super) struct TextLine {
 }
 
 /// Returns the changes of a product, the newest first; and true if there are older ones.
-pub(super) fn events(store: &dyn Store, code: &ProductCode) -> anyhow::Result<(Vec<Event>, bool)> {
+pub(super) fn events(store: &Store, code: &ProductCode) -> anyhow::Result<(Vec<Event>, bool)> {
     let (changes, has_older) = product_history(store, code, MAX_VERSIONS)?;
     let event = |change: ProductChange| {
         Ok(Event {

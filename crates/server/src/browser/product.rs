@@ -193,7 +193,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -
     let live = snapshot
         .product(code)
         .map(|product| live(browser, &snapshot, (code, product), own, &query));
-    let events = match past::events(&*browser.store, code) {
+    let events = match past::events(&browser.store, code) {
         Ok(events) => Some(events),
         Err(error) => {
             note(error.as_ref());
@@ -237,7 +237,7 @@ fn note(error: &(dyn std::error::Error + 'static)) {
 
 /// Returns true if an override hides the product now.
 fn is_hidden(browser: &Browser, code: &ProductCode) -> bool {
-    let found = overrides::is_hidden(&*browser.store, code, Moment::Live);
+    let found = overrides::is_hidden(&browser.store, code, Moment::Live);
     found.unwrap_or_else(|error| {
         note(&error);
         false
@@ -246,7 +246,7 @@ fn is_hidden(browser: &Browser, code: &ProductCode) -> bool {
 
 /// Returns the overrides that set values of the product now.
 fn overrides(browser: &Browser, code: &ProductCode) -> Vec<OverrideView> {
-    match overrides::overrides_of(&*browser.store, code, Moment::Live) {
+    match overrides::overrides_of(&browser.store, code, Moment::Live) {
         Ok(found) => found.into_iter().map(OverrideView::of).collect(),
         Err(error) => {
             note(error.as_ref());

@@ -265,16 +265,12 @@ fn missing(number: u64) -> Problem {
 /// Renders the page of one revision.
 pub(super) fn one(browser: &Browser, number: u64, query: Option<&str>) -> Shown {
     let wanted = wanted(query, |_, _| Ok(false))?;
-    let shown = read(&*browser.store, number, wanted);
+    let shown = read(&browser.store, number, wanted);
     let shown = shown.map_err(|error| Problem::store_away(&error))?;
     answer::html(StatusCode::OK, &shown.ok_or_else(|| missing(number))?)
 }
 
-fn read(
-    store: &dyn Store,
-    number: u64,
-    wanted: Wanted,
-) -> Result<Option<RevisionPage>, StoreError> {
+fn read(store: &Store, number: u64, wanted: Wanted) -> Result<Option<RevisionPage>, StoreError> {
     let Some(published) = store.revision(number)? else {
         return Ok(None);
     };
@@ -344,7 +340,7 @@ pub(super) fn compare(browser: &Browser, query: Option<&str>) -> Shown {
         }
     };
     let (older, newer) = (published(from)?, published(to)?);
-    let differences = Differences::read(&*browser.store, [from, to], &wanted).map_err(away)?;
+    let differences = Differences::read(&browser.store, [from, to], &wanted).map_err(away)?;
     let base = vec![("from", from.to_string()), ("to", to.to_string())];
     let page = ComparisonPage {
         assets: ASSETS,

@@ -170,7 +170,7 @@ impl AdminPort {
         self,
         app: &Arc<App>,
         stores: &Stores,
-        acts: Option<Arc<dyn Store>>,
+        acts: Option<Arc<Store>>,
     ) -> anyhow::Result<Admin> {
         let Stores { followed, written } = stores;
         let stores = ConsoleStores {

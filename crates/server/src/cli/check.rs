@@ -33,7 +33,7 @@ impl Check {
     pub(super) fn run(&self, store: &StoreArgs) -> Result<Outcome> {
         let store = store.open_to_check()?;
         let mut problems = store.check()?;
-        problems.extend(overrides::problems(&*store));
+        problems.extend(overrides::problems(&store));
         let is_fault = |problem: &&Problem| problem.severity == Severity::Fault;
         let faults = problems.iter().filter(is_fault).count();
         if self.output.json {

@@ -62,7 +62,7 @@ impl Demo {
         let (store, _directory) = temporary()?;
         let sample = Input::Embedded("the sample catalog", SAMPLE);
         let settings = LoadSettings::replace(operator());
-        let report = load::load(&*store, load::open(&[sample], |_| ())?, settings, &Silent)?;
+        let report = load::load(&store, load::open(&[sample], |_| ())?, settings, &Silent)?;
         if report.verdict() != Verdict::Done {
             bail!(
                 "the sample catalog is broken:\n{}",
@@ -71,9 +71,9 @@ impl Demo {
         }
         let note = NoteArgs::default();
         let key = NewKeySettings::plain("demo", KeyKind::Live);
-        let key = create(&*store, key, &note)?;
+        let key = create(&store, key, &note)?;
         let test_key = NewKeySettings::plain("demo, for errors", KeyKind::Test);
-        let test_key = create(&*store, test_key.with_quota(Quota::new(60, 60)?), &note)?;
+        let test_key = create(&store, test_key.with_quota(Quota::new(60, 60)?), &note)?;
         let admin = TcpListener::bind(DEFAULT_ADMIN_ADDRESS)
             .or_else(|_| TcpListener::bind(SocketAddr::new(DEFAULT_ADDRESS.ip(), 0)))
             .context("can't listen for the catalog browser")?;

@@ -1,9 +1,13 @@
 //! `vitrine diff`: prints the differences between two revisions.
+//!
+//! - `sides`: the products of both
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod sides;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Write as _;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use serde_json::json;
 use vitrine_ingest::load::json::Node;
@@ -11,12 +15,13 @@ use vitrine_ingest::load::plan::{Listing, Plan};
 use vitrine_ingest::load::report::counts_json;
 use vitrine_ingest::overrides::count_effects;
 use vitrine_ingest::selection::{CodePattern, Selection};
-use vitrine_ingest::text_difference::text_differences;
+use vitrine_ingest::text_difference::{TextDifference, text_differences};
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
-use super::history::{NOTHING_LOADED, hidden};
+use self::sides::{Pair, Sides};
+use super::history::hidden;
 use super::layer_args::LayerArgs;
 use super::overrides::found_or_told;
 use super::revision_arg::{RevisionArg, moment};
@@ -69,23 +74,32 @@ pub(super) struct Diff {
 impl Diff {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
-        let from = moment(&*store, self.from.or(self.at))?;
-        let to = moment(&*store, self.to)?;
-        let mut before = self.products(&*store, from)?;
-        let after = self.products(&*store, to)?;
-        let mut plan = Plan::default();
-        let mut texts = HashMap::new();
-        for (code, product) in &after {
-            let old = before.remove(code);
-            plan.compare(old.as_ref(), product);
-            if let Some(old) = old.filter(|_| self.texts) {
-                let differences = text_differences(&*store, &old, product)?;
-                texts.insert(code.to_string(), differences);
-            }
-        }
-        self.check_words(&plan, [&before, &after])?;
-        self.check_codes(&*store, [(to, &after), (from, &before)])?;
-        before.keys().for_each(|code| plan.retire(code));
+        let from = moment(&store, self.from.or(self.at))?;
+        let to = moment(&store, self.to)?;
+        let selection = Selection {
+            codes: self.codes.clone().into(),
+            ..Selection::default()
+        };
+        let sides = Sides {
+            store: &store,
+            layer: self.layer,
+            selection: &selection,
+            moments: [from, to],
+        };
+        let mut compared = Compared {
+            missing: selection.named_codes().collect(),
+            ..Compared::default()
+        };
+        let others = sides.each(&mut |pair| self.compare(&store, pair, &mut compared))?;
+        let Compared {
+            mut plan,
+            after,
+            mut texts,
+            missing,
+        } = compared;
+        (0..others).for_each(|_| plan.keep());
+        self.check_words(&plan, &sides)?;
+        self.check_codes(missing, &sides)?;
         for product in &mut plan.changed {
             product.texts = texts.remove(&product.code).unwrap_or_default();
         }
@@ -94,13 +108,24 @@ impl Diff {
             plan.retain_fields(|pointer| self.fields.iter().any(|field| is_of(pointer, field)));
         }
         let effects = match self.layer.is_base() {
-            false => found_or_told(effects(&*store, to, &plan, &after))?,
+            false => found_or_told(effects(&store, to, &plan, &after))?,
             true => BTreeMap::new(),
         };
+        self.print(&plan, differing, to, effects)
+    }
+
+    /// Prints the differences; `differing` is the number of changed products before `--field`.
+    fn print(
+        &self,
+        plan: &Plan,
+        differing: usize,
+        to: Moment,
+        effects: Effects,
+    ) -> anyhow::Result<Outcome> {
         if self.output.json {
             let mut json = match self.stat {
-                true => json!({"by_field": serde_json::to_value(&plan)?["by_field"].take()}),
-                false => serde_json::to_value(&plan)?,
+                true => json!({"by_field": serde_json::to_value(plan)?["by_field"].take()}),
+                false => serde_json::to_value(plan)?,
             };
             if self.stat || !self.fields.is_empty() {
                 json["counts"] = counts_json(&plan.counts());
@@ -140,35 +165,55 @@ impl Diff {
         Ok(Outcome::Done)
     }
 
-    /// Refuses fields that no product has.
-    fn check_words(
+    /// Compares a product of both moments.
+    fn compare(
         &self,
-        plan: &Plan,
-        sides: [&BTreeMap<ProductCode, StoredProduct>; 2],
+        store: &Store,
+        [old, new]: Pair,
+        compared: &mut Compared<'_>,
     ) -> anyhow::Result<()> {
+        let is_same = old == new;
+        let Some(new) = new else {
+            let Some(old) = old else { return Ok(()) };
+            compared.missing.remove(old.code.as_str());
+            compared.plan.retire(&old.code);
+            return Ok(());
+        };
+        compared.missing.remove(new.code.as_str());
+        compared.plan.compare(old.as_ref(), &new);
+        if is_same {
+            return Ok(());
+        }
+        if let Some(old) = old.filter(|_| self.texts) {
+            let differences = text_differences(store, &old, &new)?;
+            compared.texts.insert(new.code.to_string(), differences);
+        }
+        if !self.layer.is_base() {
+            compared.after.insert(new.code.clone(), new);
+        }
+        Ok(())
+    }
+
+    /// Refuses fields that no product has.
+    fn check_words(&self, plan: &Plan, sides: &Sides<'_>) -> anyhow::Result<()> {
         let has_change = |field: &str| {
             let mut changes = plan.changed.iter().flat_map(|product| &product.fields);
             changes.any(|change| is_of(&change.pointer, field))
         };
         for field in self.fields.iter().filter(|field| !has_change(field)) {
-            require_field(field, sides.into_iter().flat_map(BTreeMap::values))?;
+            require_field(field, sides)?;
         }
         Ok(())
     }
 
     /// Says on standard error which codes no product has, or only one that an override hides.
-    fn check_codes(
-        &self,
-        store: &dyn Store,
-        sides: [(Moment, &BTreeMap<ProductCode, StoredProduct>); 2],
-    ) -> anyhow::Result<()> {
-        let selection = self.selection();
-        let is_unknown = |code: &&str| sides.iter().all(|(_, side)| !side.contains_key(*code));
-        for code in selection.named_codes().filter(is_unknown) {
+    fn check_codes(&self, missing: BTreeSet<&str>, sides: &Sides<'_>) -> anyhow::Result<()> {
+        let [from, to] = sides.moments;
+        for code in missing {
             let mut told = format!("there is no product {code}");
-            for (moment, _) in sides {
+            for moment in [to, from] {
                 let hidden = match code.parse() {
-                    Ok(code) if !self.layer.is_base() => hidden(store, &code, moment)?,
+                    Ok(code) if !self.layer.is_base() => hidden(sides.store, &code, moment)?,
                     _ => None,
                 };
                 if let Some(how) = hidden {
@@ -180,39 +225,30 @@ impl Diff {
         }
         Ok(())
     }
+}
 
-    fn selection(&self) -> Selection {
-        Selection {
-            codes: self.codes.clone().into(),
-            ..Selection::default()
-        }
-    }
+/// Fields that overrides set, with the number of products, by the number of the override.
+type Effects = BTreeMap<u64, BTreeMap<&'static str, u64>>;
 
-    fn products(
-        &self,
-        store: &dyn Store,
-        moment: Moment,
-    ) -> anyhow::Result<BTreeMap<ProductCode, StoredProduct>> {
-        let selection = self.selection();
-        let mut products = BTreeMap::new();
-        let revision = self.layer.read(store, moment, &mut |product| {
-            if selection.contains(&product)? {
-                products.insert(product.code.clone(), product);
-            }
-            Ok(())
-        })?;
-        revision.context(NOTHING_LOADED)?;
-        Ok(products)
-    }
+/// Comparison of the products of both moments.
+#[derive(Default)]
+struct Compared<'s> {
+    plan: Plan,
+    /// Products that differ, as they are at the later moment.
+    after: BTreeMap<ProductCode, StoredProduct>,
+    /// Differing texts of products, by their codes.
+    texts: HashMap<String, Vec<TextDifference>>,
+    /// Codes that were asked for, and not found.
+    missing: BTreeSet<&'s str>,
 }
 
 /// Counts the products of a plan of which overrides set values at a moment, at which clients saw `after`.
 fn effects(
-    store: &dyn Store,
+    store: &Store,
     moment: Moment,
     plan: &Plan,
     after: &BTreeMap<ProductCode, StoredProduct>,
-) -> anyhow::Result<BTreeMap<u64, BTreeMap<&'static str, u64>>> {
+) -> anyhow::Result<Effects> {
     let changed = plan.changed.iter().map(|product| product.code.as_str());
     let others = plan.created.iter().chain(&plan.retired);
     let differing: HashSet<&str> = changed.chain(others.map(String::as_str)).collect();
@@ -222,10 +258,7 @@ fn effects(
 }
 
 /// Refuses a field that no product has: a word that was misspelt would look as if nothing had changed.
-fn require_field<'p>(
-    field: &str,
-    products: impl IntoIterator<Item = &'p StoredProduct>,
-) -> anyhow::Result<()> {
+fn require_field(field: &str, sides: &Sides<'_>) -> anyhow::Result<()> {
     fn has(node: &Node<'_>, pointer: &str, field: &str) -> bool {
         match node {
             Node::Object(members) => members.iter().any(|(key, value)| {
@@ -235,9 +268,8 @@ fn require_field<'p>(
             _ => false,
         }
     }
-    let mut products = products.into_iter().peekable();
     let is_there = |product: &StoredProduct| has(&Node::parse(&product.document).0, "", field);
-    match products.peek().is_none() || products.any(is_there) {
+    match sides.any(&is_there)?.unwrap_or(true) {
         true => Ok(()),
         false => bail!(
             "no product has a field `{field}`; name one as the API does, such as is_orderable or /gift_card/denominations"

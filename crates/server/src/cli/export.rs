@@ -51,15 +51,15 @@ impl Export {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let reader = self.reader.of(self.format == RecordFormat::Csv);
         let store = store.open(IfMissing::Refuse)?;
-        let moment = moment(&*store, self.at)?;
+        let moment = moment(&store, self.at)?;
         let out = BufWriter::new(output::stdout());
         let mut records = RecordWriter::new(self.format, reader, out);
         let layer = match self.effective {
             true => LayerArgs::EFFECTIVE,
             false => LayerArgs::BASE,
         };
-        let read = layer.read(&*store, moment, &mut |product| {
-            records.write(&*store, &product)
+        let read = layer.read(&store, moment, &mut |product| {
+            records.write(&store, &product)
         });
         written(read.and_then(|revision| {
             revision.context(NOTHING_LOADED)?;
@@ -88,11 +88,7 @@ impl<W: Write> RecordWriter<W> {
 
     /// Writes the record of a product. What comes before the first is written with it, so that nothing is printed if the
     /// products can't be read.
-    pub(super) fn write(
-        &mut self,
-        store: &dyn Store,
-        product: &StoredProduct,
-    ) -> anyhow::Result<()> {
+    pub(super) fn write(&mut self, store: &Store, product: &StoredProduct) -> anyhow::Result<()> {
         let record = export::record(store, product)?;
         let record = match self.format {
             RecordFormat::Ndjson | RecordFormat::Json => record.to_json(),

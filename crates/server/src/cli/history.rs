@@ -75,7 +75,7 @@ impl History {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
         if let Some(code) = &self.code {
-            return self.product(&*store, &parsed_code(code)?);
+            return self.product(&store, &parsed_code(code)?);
         }
         let mut revisions = store.revisions(self.limit.saturating_add(1))?;
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
@@ -136,7 +136,7 @@ impl History {
     }
 
     /// Prints the changes of a product.
-    fn product(&self, store: &dyn Store, code: &ProductCode) -> anyhow::Result<Outcome> {
+    fn product(&self, store: &Store, code: &ProductCode) -> anyhow::Result<Outcome> {
         let (changes, has_older) = product_history(store, code, self.limit)?;
         if changes.is_empty() {
             let hidden = hidden(store, code, Moment::Live)?;
@@ -166,7 +166,7 @@ impl History {
 
 /// Returns how a product of a moment is hidden: `is hidden by override 7`; `None` if it isn't, or there is none.
 pub(super) fn hidden(
-    store: &dyn Store,
+    store: &Store,
     code: &ProductCode,
     moment: Moment,
 ) -> anyhow::Result<Option<String>> {
@@ -267,17 +267,17 @@ impl Show {
         let store = store.open(IfMissing::Refuse)?;
         let at = match self.at {
             None => None,
-            Some(at) => Some(at.find(&*store)?.revision.number),
+            Some(at) => Some(at.find(&store)?.revision.number),
         };
         let when = at.map_or_else(
             || "is live".to_owned(),
             |number| format!("was live in revision {number}"),
         );
         let moment = at.map_or(Moment::Live, Moment::Revision);
-        let found = self.layer.product(&*store, &code, moment)?;
+        let found = self.layer.product(&store, &code, moment)?;
         let Some(product) = found else {
             let hidden = match self.layer.is_base() {
-                false => hidden(&*store, &code, moment)?,
+                false => hidden(&store, &code, moment)?,
                 true => None,
             };
             match hidden {
@@ -289,7 +289,7 @@ impl Show {
             }
         };
         let overrides = match self.layer.is_base() {
-            false => found_or_told(overrides_of(&*store, &code, moment))?,
+            false => found_or_told(overrides_of(&store, &code, moment))?,
             true => Vec::new(),
         };
         for (one, fields) in overrides {
@@ -305,7 +305,7 @@ impl Show {
         }
         print(&format!(
             "{}\n",
-            export::record(&*store, &product)?.to_json()
+            export::record(&store, &product)?.to_json()
         ))?;
         Ok(Outcome::Done)
     }

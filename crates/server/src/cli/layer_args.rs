@@ -29,7 +29,7 @@ impl LayerArgs {
     /// is no error of the store.
     pub(super) fn read(
         self,
-        store: &dyn Store,
+        store: &Store,
         moment: Moment,
         take: &mut dyn FnMut(StoredProduct) -> anyhow::Result<()>,
     ) -> anyhow::Result<Option<Revision>> {
@@ -53,7 +53,7 @@ impl LayerArgs {
     /// Returns a product at a moment.
     pub(super) fn product(
         self,
-        store: &dyn Store,
+        store: &Store,
         code: &ProductCode,
         moment: Moment,
     ) -> Result<Option<StoredProduct>, StoreError> {

@@ -130,12 +130,12 @@ impl Load {
             let _ = writeln!(output::stderr(), "vitrine: {what}");
         })?;
         let (store, _directory) = self.store(store)?;
-        let report = load::load(&*store, inputs, settings, &Bars::new(self.output))?;
+        let report = load::load(&store, inputs, settings, &Bars::new(self.output))?;
         print_report(&report, self.output, self.plan)
     }
 
     /// Opens the store; for a dry run without one, an empty store in a temporary directory.
-    fn store(&self, store: &StoreArgs) -> anyhow::Result<(Arc<dyn Store>, Option<TempDir>)> {
+    fn store(&self, store: &StoreArgs) -> anyhow::Result<(Arc<Store>, Option<TempDir>)> {
         if !self.dry_run {
             return Ok((store.open(IfMissing::Create)?, None));
         }

@@ -131,11 +131,11 @@ impl MirrorCommand {
         let state = state.transpose()?;
         let store = store.open(IfMissing::Create)?;
         let follower = match self.follow {
-            true => Some(Follower::new(source.clone(), texts, state, &*store)?),
+            true => Some(Follower::new(source.clone(), texts, state, &store)?),
             false => None,
         };
         let mut run = MirrorRun {
-            store: &*store,
+            store: &store,
             mirror: Mirror::new(source, texts),
             settings,
             output: self.output,
@@ -199,7 +199,7 @@ impl RoundResult {
 
 /// Rounds of one run.
 struct MirrorRun<'s> {
-    store: &'s dyn Store,
+    store: &'s Store,
     mirror: Mirror,
     /// Settings of each round's load.
     settings: LoadSettings,

@@ -69,20 +69,20 @@ impl Products {
         let format = self.format.unwrap_or(by_default);
         let reader = self.reader.of(format == ProductsFormat::Csv);
         let store = store.open(IfMissing::Refuse)?;
-        let moment = moment(&*store, self.at)?;
+        let moment = moment(&store, self.at)?;
         let selection = self.selection.selection();
         let source = (self.layer, moment);
         let out = BufWriter::new(output::stdout());
         let format = match format {
-            ProductsFormat::Table => return written(table(&*store, source, &selection, out)),
+            ProductsFormat::Table => return written(table(&store, source, &selection, out)),
             ProductsFormat::Ndjson => RecordFormat::Ndjson,
             ProductsFormat::Json => RecordFormat::Json,
             ProductsFormat::Csv => RecordFormat::Csv,
         };
         let mut records = RecordWriter::new(format, reader, out);
         written(
-            each(&*store, source, &selection, |product| {
-                records.write(&*store, &product)
+            each(&store, source, &selection, |product| {
+                records.write(&store, &product)
             })
             .and_then(|()| records.finish()),
         )
@@ -90,7 +90,7 @@ impl Products {
 }
 
 fn table(
-    store: &dyn Store,
+    store: &Store,
     source: (LayerArgs, Moment),
     selection: &Selection,
     mut out: impl Write,
@@ -111,7 +111,7 @@ fn table(
 /// Calls `take` for each selected product, in ascending order of codes. Codes that are named and not found are reported on
 /// standard error.
 fn each(
-    store: &dyn Store,
+    store: &Store,
     (layer, moment): (LayerArgs, Moment),
     selection: &Selection,
     mut take: impl FnMut(StoredProduct) -> anyhow::Result<()>,

@@ -63,29 +63,24 @@ impl Prune {
         let plan = store.plan_prune(self.keep, since)?;
         let is_idle = (plan.revisions, plan.versions, plan.texts) == (0, 0, 0);
         match (is_idle, self.dry_run) {
-            (true, _) => return self.show(&*store, &plan, Effect::Nothing),
-            (false, true) => return self.show(&*store, &plan, Effect::Shown),
+            (true, _) => return self.show(&store, &plan, Effect::Nothing),
+            (false, true) => return self.show(&store, &plan, Effect::Shown),
             (false, false) => {}
         }
         self.confirm.confirm(&format!(
             "this frees {} for good; revisions before {} can no longer be read or rolled back to{}",
             freed(&plan),
             plan.oldest_readable.unwrap_or_default(),
-            ended_tokens(&plan, tokens_since(&*store, &plan)?)
+            ended_tokens(&plan, tokens_since(&store, &plan)?)
                 .map_or_else(String::new, |ended| format!("; {ended}")),
         ))?;
         let pruned = store.prune(self.keep, since);
         let pruned = pruned
             .context("pruned in part, run it again to free the rest; the step that failed")?;
-        self.show(&*store, &pruned, Effect::Freed)
+        self.show(&store, &pruned, Effect::Freed)
     }
 
-    fn show(
-        &self,
-        store: &dyn Store,
-        pruned: &PruneReport,
-        effect: Effect,
-    ) -> anyhow::Result<Outcome> {
+    fn show(&self, store: &Store, pruned: &PruneReport, effect: Effect) -> anyhow::Result<Outcome> {
         let tokens_since = tokens_since(store, pruned)?;
         if self.output.json {
             print_json(&to_json(pruned, tokens_since, effect))?;
@@ -97,7 +92,7 @@ impl Prune {
 }
 
 /// Returns the time of the oldest revision that stays readable: tokens of the changes feed from before it end.
-fn tokens_since(store: &dyn Store, pruned: &PruneReport) -> anyhow::Result<Option<Timestamp>> {
+fn tokens_since(store: &Store, pruned: &PruneReport) -> anyhow::Result<Option<Timestamp>> {
     let oldest = pruned.oldest_readable.map(|number| store.revision(number));
     let oldest = oldest.transpose()?.flatten();
     Ok(oldest.map(|published| published.revision.created_at))

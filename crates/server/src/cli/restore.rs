@@ -28,7 +28,7 @@ Exit codes:
   0  restored
   1  failed: the store can't be written; nothing was changed
   2  the command line was wrong, such as no --yes without a terminal
-  3  refused: not a store, damaged, of a newer release, or keys might see more; nothing was changed
+  3  refused: not a store, damaged, of another format, or keys might see more; nothing was changed
   4  done in part: the webhook endpoints couldn't be restored, and are paused";
 
 /// Restore a backup into the store, in one transaction. Running servers follow within a second.
@@ -68,7 +68,7 @@ impl Restore {
             Err(StoreError::Missing { .. }) => store.address()?.create_from(&self.file, &context),
             opened => {
                 let store = opened?;
-                overrides = open_overrides(&*store);
+                overrides = open_overrides(&store);
                 match store.plan_restore(&self.file) {
                     Ok(plan) if !self.may_widen(&plan)? => {
                         return Ok(Outcome::Refused);
@@ -87,7 +87,7 @@ impl Restore {
                 print(&message(&revision))?;
                 // It is restored, whether this can be read or not.
                 if let Ok(store) = store.open(IfMissing::Refuse) {
-                    print(&next_steps(&*store, overrides))?;
+                    print(&next_steps(&store, overrides))?;
                 }
                 Ok(Outcome::Done)
             }
@@ -166,7 +166,7 @@ fn refused(error: StoreError) -> anyhow::Result<Outcome> {
     match error {
         StoreError::UnusableBackup { .. }
         | StoreError::NotAStore { .. }
-        | StoreError::NewerSchema { .. } => {
+        | StoreError::OtherFormat { .. } => {
             writeln!(output::stderr(), "vitrine: {error}")?;
             Ok(Outcome::Refused)
         }
@@ -179,14 +179,14 @@ fn refused(error: StoreError) -> anyhow::Result<Outcome> {
 }
 
 /// Returns the number of overrides that haven't ended; none if they can't be read.
-fn open_overrides(store: &dyn Store) -> usize {
+fn open_overrides(store: &Store) -> usize {
     let all = store.overrides().unwrap_or_default();
     let is_open = |one: &&StoredOverride| one.made.status != OverrideStatus::Ended;
     all.iter().filter(is_open).count()
 }
 
 /// Returns what else the restore changed, with the commands that go on. `overrides_before` hadn't ended before it.
-fn next_steps(store: &dyn Store, overrides_before: usize) -> String {
+fn next_steps(store: &Store, overrides_before: usize) -> String {
     let mut out = String::new();
     let overrides = open_overrides(store);
     if overrides_before > 0 || overrides > 0 {

@@ -40,7 +40,7 @@ impl RevisionArg {
     /// # Errors
     ///
     /// If there is no such revision, or the store can't be read.
-    pub(super) fn find(self, store: &dyn Store) -> anyhow::Result<PublishedRevision> {
+    pub(super) fn find(self, store: &Store) -> anyhow::Result<PublishedRevision> {
         let found = match self {
             Self::Number(number) => store.revision(number)?,
             Self::Time(time) => store.revision_at(time)?,
@@ -66,7 +66,7 @@ impl RevisionArg {
     /// # Errors
     ///
     /// As [`find`](Self::find).
-    pub(super) fn moment(self, store: &dyn Store) -> anyhow::Result<Moment> {
+    pub(super) fn moment(self, store: &Store) -> anyhow::Result<Moment> {
         Ok(Moment::Revision(self.find(store)?.revision.number))
     }
 }
@@ -76,7 +76,7 @@ impl RevisionArg {
 /// # Errors
 ///
 /// As [`RevisionArg::find`].
-pub(super) fn moment(store: &dyn Store, at: Option<RevisionArg>) -> anyhow::Result<Moment> {
+pub(super) fn moment(store: &Store, at: Option<RevisionArg>) -> anyhow::Result<Moment> {
     at.map_or(Ok(Moment::Live), |revision| revision.moment(store))
 }
 

@@ -39,7 +39,7 @@ impl Rollback {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
         // Checked before the confirmation.
-        RevisionArg::Number(self.revision).find(&*store)?;
+        RevisionArg::Number(self.revision).find(&store)?;
         self.confirm.confirm(&format!(
             "this replaces the live catalog with revision {}; `vitrine diff {0}` shows the differences",
             self.revision
@@ -50,7 +50,7 @@ impl Rollback {
             action: AuditAction::RollBack,
             confirmation: None,
         };
-        let done = rollback::roll_back(&*store, self.revision, &context)?;
+        let done = rollback::roll_back(&store, self.revision, &context)?;
         match (done, self.output.json) {
             (RolledBack::Missing, _) => bail!("there is no revision {}", self.revision),
             (RolledBack::Published(revision, counts, note), true) => {

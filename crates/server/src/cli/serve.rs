@@ -262,7 +262,7 @@ pub(super) struct ServeSettings {
     /// Deliveries to webhook endpoints.
     pub(super) webhooks: Option<DelivererSettings>,
     /// Handle of the written store for acts on the admin port; by default that of the server.
-    pub(super) acts_store: Option<Arc<dyn Store>>,
+    pub(super) acts_store: Option<Arc<Store>>,
 }
 
 impl Default for ServeSettings {

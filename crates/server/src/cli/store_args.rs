@@ -1,6 +1,5 @@
 //! Settings of the store: its address, and the time to wait for it.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use clap::Args;
 use tempfile::TempDir;
 use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};
 
-use super::{output, read_secret};
+use super::read_secret;
 
 /// Address of the store, and the time to wait for others there.
 #[derive(Debug, Args)]
@@ -53,29 +52,22 @@ const ACT_WAIT: Duration = Duration::from_secs(10);
 
 impl StoreArgs {
     /// Opens the store.
-    pub(super) fn open(&self, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
-        let address = self.address()?;
-        announce_migration(&address);
-        address.open(if_missing, self.patience())
+    pub(super) fn open(&self, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
+        self.address()?.open(if_missing, self.patience())
     }
 
     /// Opens the store as it is, for a check.
-    pub(super) fn open_to_check(&self) -> Result<Arc<dyn Store>, StoreError> {
+    pub(super) fn open_to_check(&self) -> Result<Arc<Store>, StoreError> {
         self.address()?.open_to_check(self.patience())
     }
 
     /// Opens the store for a server, which also starts if the database can't be reached.
-    pub(super) fn open_to_follow(
-        &self,
-        if_missing: IfMissing,
-    ) -> Result<Arc<dyn Store>, StoreError> {
-        let address = self.address()?;
-        announce_migration(&address);
-        address.open_to_follow(if_missing, self.patience())
+    pub(super) fn open_to_follow(&self, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
+        self.address()?.open_to_follow(if_missing, self.patience())
     }
 
     /// Opens the store for acts of operators on a server, who wait for other writers for a moment only.
-    pub(super) fn open_for_acts(&self) -> Result<Arc<dyn Store>, StoreError> {
+    pub(super) fn open_for_acts(&self) -> Result<Arc<Store>, StoreError> {
         let wait = self.patience().min(ACT_WAIT);
         self.address()?.open_for_acts(wait)
     }
@@ -102,24 +94,8 @@ impl StoreArgs {
     }
 }
 
-/// Minimum size of a file whose migration is announced, in bytes: a smaller one takes a second or two.
-const LONG_MIGRATION_BYTES: u64 = 200 << 20;
-
-/// Says that opening the store takes long, if it does.
-fn announce_migration(address: &StoreAddress) {
-    let bytes = address.bytes_to_migrate().unwrap_or_default();
-    if bytes >= LONG_MIGRATION_BYTES {
-        let megabytes = bytes / 1_000_000;
-        let text = format!(
-            "migrating the store to this release's schema: {megabytes} MB, which may take minutes; an interruption leaves it as it was\n"
-        );
-        // The store is opened whether that can be written or not.
-        let _ = output::stderr().write_all(text.as_bytes());
-    }
-}
-
 /// Returns an empty store in a temporary directory.
-pub(super) fn temporary() -> anyhow::Result<(Arc<dyn Store>, TempDir)> {
+pub(super) fn temporary() -> anyhow::Result<(Arc<Store>, TempDir)> {
     let directory = tempfile::tempdir().context("can't create a temporary directory")?;
     let path = directory.path().join("vitrine.db");
     let store = vitrine_store::open(&format!("sqlite:{}", path.display()), IfMissing::Create)?;

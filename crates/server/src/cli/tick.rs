@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::{Args, ValueHint};
-use vitrine_ingest::overrides::instants::apply_next;
+use vitrine_ingest::overrides::instants::{apply_next, held_up};
 use vitrine_store::IfMissing;
 
 use super::logging::LogArgs;
@@ -46,11 +46,14 @@ impl Tick {
         self.logs.start()?;
         if !self.follow {
             let store = store.open(IfMissing::Refuse)?;
-            while let Some(applied) = apply_next(&*store)? {
+            while let Some(applied) = apply_next(&store)? {
                 let line = instant_json(&applied);
                 print(&format!("{line}\n"))?;
             }
-            return Ok(Outcome::Done);
+            return match held_up(&store)?.first() {
+                Some(one) => Err(one.error().into()),
+                None => Ok(Outcome::Done),
+            };
         }
         let store = store.open_to_follow(IfMissing::Refuse)?;
         let metrics = Arc::new(InstantMetrics::default());

@@ -44,7 +44,7 @@ pub fn texts_kept_since(now: Timestamp) -> Timestamp {
 /// # Errors
 ///
 /// If the store can't be read, or all of its products are damaged.
-pub fn read_snapshot(store: &dyn Store) -> Result<Option<Snapshot>, StoreError> {
+pub fn read_snapshot(store: &Store) -> Result<Option<Snapshot>, StoreError> {
     let addresses = TextAddresses::new("");
     let now = Timestamp::now();
     let (_, snapshot) = build(store, None, &addresses, now, &Heartbeat::default())?;
@@ -58,7 +58,7 @@ pub fn read_snapshot(store: &dyn Store) -> Result<Option<Snapshot>, StoreError> 
 ///
 /// If the store can't be read, or all of its products are damaged.
 pub(super) fn build(
-    store: &dyn Store,
+    store: &Store,
     last_good: Option<&Snapshot>,
     addresses: &TextAddresses,
     now: Timestamp,
@@ -189,7 +189,7 @@ fn with_missing(
 ///
 /// If the store can't be read, or has invalid values.
 pub(super) fn apply_changes(
-    store: &dyn Store,
+    store: &Store,
     snapshot: &Snapshot,
     addresses: &TextAddresses,
     now: Timestamp,

@@ -50,15 +50,15 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Stores {
     /// Store of the catalog and the keys, perhaps a replica.
-    pub followed: Arc<dyn Store>,
+    pub followed: Arc<Store>,
     /// Store in which the last use of keys is recorded.
-    pub written: Arc<dyn Store>,
+    pub written: Arc<Store>,
 }
 
 impl Stores {
     /// Returns one store for both.
     #[must_use]
-    pub fn one(store: Arc<dyn Store>) -> Self {
+    pub fn one(store: Arc<Store>) -> Self {
         Self {
             followed: Arc::clone(&store),
             written: store,
@@ -69,10 +69,10 @@ impl Stores {
 /// The followed store, and the state to swap.
 #[derive(Clone)]
 pub(super) struct FollowContext {
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<Store>,
     pub(super) live: Arc<Live>,
     /// The store that a followed replica is a copy of.
-    pub(super) primary: Option<Arc<dyn Store>>,
+    pub(super) primary: Option<Arc<Store>>,
     /// Directory of the files for the next start.
     state: Option<StateDirectory>,
     /// True if an earlier run saved a catalog of this store.

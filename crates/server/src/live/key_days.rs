@@ -31,7 +31,7 @@ const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
 /// Requests that the store doesn't have yet.
 pub(super) struct KeyDays {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     live: Arc<Live>,
     /// Keys at the last time: those that are gone since may have new requests.
     keys: Arc<KeyTable>,
@@ -42,7 +42,7 @@ pub(super) struct KeyDays {
 }
 
 impl KeyDays {
-    pub(super) fn new(store: &Arc<dyn Store>, live: &Arc<Live>) -> Self {
+    pub(super) fn new(store: &Arc<Store>, live: &Arc<Live>) -> Self {
         Self {
             store: Arc::clone(store),
             live: Arc::clone(live),

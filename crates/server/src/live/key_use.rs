@@ -24,7 +24,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Uses that were recorded, and their store.
 pub(super) struct KeyUse {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     live: Arc<Live>,
     /// By prefix. The live keys may not have these yet.
     recorded: HashMap<String, Timestamp>,
@@ -33,7 +33,7 @@ pub(super) struct KeyUse {
 }
 
 impl KeyUse {
-    pub(super) fn new(store: &Arc<dyn Store>, live: &Arc<Live>) -> Self {
+    pub(super) fn new(store: &Arc<Store>, live: &Arc<Live>) -> Self {
         Self {
             store: Arc::clone(store),
             live: Arc::clone(live),

@@ -62,7 +62,7 @@ const MAX_FAILING_IN_FLIGHT: usize = MAX_IN_FLIGHT / 4;
 /// Settings of a deliverer.
 pub struct DelivererSettings {
     /// Store of the endpoints, with connections that nobody else uses.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<Store>,
     /// Public URL of the service, without `/v2`.
     pub public_url: String,
     /// File from which secrets are derived.
@@ -89,7 +89,7 @@ impl fmt::Debug for DelivererSettings {
 /// # Errors
 ///
 /// If its key isn't accepted any more, or the store can't be read.
-pub(crate) fn require_key(store: &dyn Store, endpoint: &Endpoint) -> anyhow::Result<()> {
+pub(crate) fn require_key(store: &Store, endpoint: &Endpoint) -> anyhow::Result<()> {
     let (key, now) = (&endpoint.key, Timestamp::now());
     let is_active = |record: &KeyRecord| record.prefix == *key && record.is_active(now);
     if !store.keys()?.iter().any(is_active) {

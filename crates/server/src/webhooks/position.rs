@@ -16,7 +16,7 @@ use crate::live::Feed;
 /// # Errors
 ///
 /// If the store can't be read, or there is no such key.
-pub fn position_now(store: &dyn Store, key: &str) -> anyhow::Result<String> {
+pub fn position_now(store: &Store, key: &str) -> anyhow::Result<String> {
     loop {
         let before = store.state()?;
         let newest = store.revisions(1)?.pop();
@@ -57,11 +57,7 @@ pub fn replay_position(endpoint: &Endpoint, revision: &Revision) -> anyhow::Resu
 }
 
 /// Returns the position of a revision. Rules and texts are those of now.
-fn position_of_revision(
-    store: &dyn Store,
-    key: &str,
-    revision: &Revision,
-) -> anyhow::Result<String> {
+fn position_of_revision(store: &Store, key: &str, revision: &Revision) -> anyhow::Result<String> {
     let live = store.read_assortments(&[])?;
     let Some(record) = live.keys.iter().find(|record| record.prefix == key) else {
         bail!("there is no key {key}; `vitrine keys list` shows all");

@@ -156,7 +156,7 @@ impl Work {
 ///
 /// If the store can't be read.
 fn next(
-    store: &dyn Store,
+    store: &Store,
     (feed, keys): (&Feed, &KeyTable),
     wanted: &Wanted,
     deadline: Instant,
@@ -209,7 +209,7 @@ type Side<'s> = (Option<&'s StoredProduct>, &'s Option<Arc<Assortment>>);
 
 /// Search for the next event.
 struct Walker<'w> {
-    store: &'w dyn Store,
+    store: &'w Store,
     seen: VisibleFeed<'w>,
     end: Position,
     filter: &'w Filter,

@@ -114,11 +114,11 @@ impl Work {
     /// Calls the store on another thread. A failure is logged once, and returns `None`.
     pub(super) async fn on_store<T: Send + 'static>(
         &mut self,
-        call: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+        call: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Option<T> {
         let store = Arc::clone(&self.shared.settings.store);
         let calls = &self.shared.store_calls;
-        let outcome = calls.spawn_blocking(move || call(&*store)).await;
+        let outcome = calls.spawn_blocking(move || call(&store)).await;
         match outcome {
             Ok(Ok(done)) => Some(done),
             Ok(Err(error)) => {
@@ -139,11 +139,11 @@ impl Work {
 
     /// Reads the endpoints if an operator changed one, and the key file until it is the right one.
     async fn refresh(&mut self) {
-        let Some(state) = self.on_store(|store| store.webhook_state()).await else {
+        let Some(state) = self.on_store(Store::webhook_state).await else {
             return;
         };
         if self.state != state {
-            let Some(endpoints) = self.on_store(|store| store.endpoints()).await else {
+            let Some(endpoints) = self.on_store(Store::endpoints).await else {
                 return;
             };
             self.state = state;

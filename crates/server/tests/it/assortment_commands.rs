@@ -89,6 +89,24 @@ fn edit_that_takes_a_fifth_away_is_refused_until_allowed() {
 }
 
 #[test]
+fn version_zero_is_missed_without_reading_others() {
+    let store = catalog();
+    set(&store, "nordic", &json!({"allow": []}));
+    set(&store, "nordic", &json!({}));
+    // No other version can be read.
+    store.sql("update assortment_version set created_at = 9223372036854775807 where number = 1");
+    for command in [
+        &["show", "nordic", "--at", "0"][..],
+        &["rollback", "nordic", "0"],
+    ] {
+        let output = store.run(&[&["assortments"], command].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("`nordic` has no version 0"), "{said}");
+    }
+}
+
+#[test]
 fn versions_are_kept_and_rolled_back() {
     let store = catalog();
     let [first, second] = [

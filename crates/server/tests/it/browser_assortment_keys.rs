@@ -1,6 +1,11 @@
 //! Keys and assortments in the console: a key that gets another assortment, removals of assortments, and those that were put back.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::json;
+use vitrine_store::audit::{AuditAction, AuditContext};
+use vitrine_store::{IfMissing, open};
 
 use crate::assortments::set;
 use crate::browser_acts::{audit, console, perform};
@@ -129,6 +134,55 @@ fn key_changed_since_its_plan_keeps_its_new_values() {
         (&json!("open"), &json!("few"))
     );
     assert_holds(&confirm(&again), &["<h2>Done</h2>", changes]);
+}
+
+#[test]
+fn key_changed_while_its_confirmation_waits_keeps_its_values() {
+    let partner = Partner::new();
+    let console = &partner.console;
+    let owner = &console.sign_in("owner");
+    let fields = [("key", partner.prefix()), ("label", "renamed")];
+    let confirmed = |plan: &str| {
+        let names = ["once", "plan"];
+        names.map(|name| (name, hidden(plan, name).unwrap_or_default()))
+    };
+    let confirm = |[once, plan]: &[(&str, String); 2]| {
+        let confirmed = [("confirm", "yes"), (once.0, &once.1), (plan.0, &plan.1)];
+        send(console, owner, PATH, &[&fields[..], &confirmed].concat()).1
+    };
+    let first = &confirmed(&send(console, owner, PATH, &fields).1);
+    let held = open(&console.store.url(), IfMissing::Refuse).expect("the store");
+    let context = AuditContext {
+        by: "another owner".to_owned(),
+        note: None,
+        action: AuditAction::SetKey,
+        confirmation: None,
+    };
+    let again = thread::scope(|scope| {
+        let mut click = None;
+        let changed = held.change_keys(&context, &mut |records| {
+            // It compares what was shown, and then waits for this change.
+            click = Some(scope.spawn(|| confirm(first)));
+            thread::sleep(Duration::from_millis(700));
+            let own = records.iter().find(|one| one.prefix == partner.prefix());
+            let mut own = own.expect("the key").clone();
+            own.label = "faster".to_owned();
+            vec![own]
+        });
+        changed.expect("a change");
+        click.expect("a click").join().expect("an answer")
+    });
+    let changes = "label faster → renamed";
+    assert_holds(&again, &["has changed since it was shown", changes]);
+    let label = || {
+        let keys = console.store.json(&["keys", "list", "--json"]);
+        let mut keys = keys.as_array().expect("a list").iter();
+        let stored = keys.find(|one| one["prefix"] == partner.prefix());
+        stored.expect("the key")["label"].clone()
+    };
+    assert_eq!(label(), "faster");
+    assert_holds(&confirm(&confirmed(&again)), &["<h2>Done</h2>", changes]);
+    assert_eq!(label(), "renamed");
 }
 
 #[test]

@@ -55,9 +55,11 @@ fn busy_store_is_reported_with_its_writer() {
         let output = store.run(&["load", &format!("--wait={wrong}"), &file]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
-    // Readers don't wait, and a writer that is patient gets its turn.
+    // Readers don't wait, nor does a dry run, and a writer that is patient gets its turn.
     let listed = store.json(&["history", "--json"]);
     assert_eq!(listed.as_array().map(Vec::len), Some(1));
+    let planned = store.ok(&["load", "--dry-run", "--wait", "0", &file]);
+    assert!(planned.contains("+ B"), "{planned}");
     drop(publication);
     store.ok(&["load", "--wait", "0", &file]);
 }

@@ -91,7 +91,7 @@ fn load_in_between_makes_known_records_unknown() {
     };
     let inputs = vec![Opened::new("first".to_owned(), Box::new(input))];
     let settings = LoadSettings::replace("test".to_owned());
-    let report = load(&*store, inputs, settings, &Silent).expect("a report");
+    let report = load(&store, inputs, settings, &Silent).expect("a report");
     let applied = report.applied.expect("no faults");
     assert!(
         matches!(&applied.outcome, Outcome::Published(revision) if revision.number == 3),

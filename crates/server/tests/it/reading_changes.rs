@@ -265,3 +265,34 @@ fn history_of_a_product_says_what_each_revision_did() {
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).contains("no kept revision has a product with the code `NONE`"));
 }
+
+#[test]
+fn diff_reads_only_products_that_revisions_changed() {
+    let store = Store::of(&["A", "B", "C"].map(gift_card));
+    let changed = |code: &str, discount: &str| {
+        let mut product = gift_card(code);
+        product["discount_multiplier"] = json!(discount);
+        product
+    };
+    store.load_products(&[changed("A", "0.01"), gift_card("B"), gift_card("C")]);
+    store.load_products(&[
+        gift_card("A"),
+        gift_card("B"),
+        changed("C", "0.02"),
+        gift_card("D"),
+    ]);
+    let expected = json!({"created": 1, "changed": 1, "retired": 0, "unchanged": 2});
+    let counts = |from: &str, to: &str| {
+        let diff = store.json(&["diff", from, to, "--stat", "--json"]);
+        diff["counts"].clone()
+    };
+    assert_eq!(counts("1", "3"), expected);
+    let shown = store.ok(&["diff", "2", "--code", "A", "--code", "D"]);
+    assert_eq!(shown.lines().next(), Some("+ D"), "{shown}");
+    // No other product can be read.
+    store.sql("update product_version set countries = '{' where code = 'B'");
+    assert_eq!(counts("1", "3"), expected);
+    let back = json!({"created": 0, "changed": 1, "retired": 1, "unchanged": 2});
+    assert_eq!(counts("3", "1"), back);
+    assert!(store.ok(&["diff", "3", "3"]).ends_with(" 4 unchanged\n"));
+}

@@ -119,3 +119,34 @@ fn state_directory_in_use_is_refused_with_its_owner() {
     let owner = format!("PID {}, listening on {}", second.id(), second.address);
     assert!(said.contains(&owner), "{said}");
 }
+
+/// SQLite takes a relative name that begins with `file:` for a URI, and `:memory:` for no file.
+#[test]
+fn names_that_sqlite_reads_otherwise_are_those_of_files() {
+    let store = Store::new();
+    let products = store.write("products.ndjson", gift_card("A").to_string());
+    let products = products.display().to_string();
+    let folder = store.path("folder");
+    std::fs::create_dir(&folder).expect("a directory");
+    for name in ["file:odd.db", ":memory:"] {
+        let ok = |arguments: &[&str]| {
+            let mut command = store.command(arguments);
+            command.env("VITRINE_STORE", format!("sqlite:{name}"));
+            let output = command.current_dir(&folder).output();
+            let output = output.expect("vitrine runs");
+            let said = text(&output.stderr);
+            assert!(output.status.success(), "{name} {arguments:?}: {said}");
+            text(&output.stdout)
+        };
+        ok(&["load", &products]);
+        ok(&["keys", "create", "--label", "partner"]);
+        assert!(ok(&["history"]).contains("live"));
+        ok(&["check"]);
+        let backup = format!("{name}-backup");
+        ok(&["backup", &backup]);
+        ok(&["restore", "--yes", &backup]);
+        assert!(ok(&["keys", "list"]).contains("partner"));
+        assert!(folder.join(name).metadata().expect("a file").len() > 0);
+    }
+    assert!(!folder.join("odd.db").exists());
+}

@@ -335,7 +335,7 @@ fn unsound_backup_is_refused_and_changes_nothing() {
         (changed("other.db", 68, &[0; 4]), "another program's"),
         (
             changed("newer.db", 60, &[0, 0, 1, 0]),
-            "use the newer release",
+            "this one reads format 1",
         ),
         (cut("half.db", bytes.len() / 2), "can't be restored"),
         (cut("short.db", bytes.len() - 16_384), "can't be restored"),

@@ -21,7 +21,7 @@ fn create_hanging(delivery: &Delivery, ports: &[u16]) {
     let url = delivery.store.url();
     let store = vitrine_store::open(&url, IfMissing::Refuse).expect("a store");
     let key_file = KeyFile::read(&delivery.store.path("webhooks.key")).expect("a key file");
-    let position = position_now(&*store, delivery.prefix()).expect("a position");
+    let position = position_now(&store, delivery.prefix()).expect("a position");
     let context = AuditContext {
         by: "test".to_owned(),
         note: None,

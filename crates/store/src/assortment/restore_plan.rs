@@ -8,7 +8,7 @@ use vitrine_model::key::KeyRecord;
 
 use super::AssortmentVersion;
 
-/// Result of [`plan_restore`](super::AssortmentStore::plan_restore).
+/// Result of [`plan_restore`](crate::Store::plan_restore).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RestorePlan {
     /// Keys that would be usable and see by other rules than now, oldest first.

@@ -2,9 +2,10 @@
 //! each rollback and restore. The stores write entries
 //! in the transaction of the change, by comparing what was there before with what is there after.
 //!
-//! - `changes`, `published`: comparing; `row`: stored entries, and the chain of their digests
+//! - `changes`, `published`: comparing; `row`: stored entries, and the chain of their digests; `log`: writing and reading them
 
 mod changes;
+pub(crate) mod log;
 mod published;
 mod row;
 

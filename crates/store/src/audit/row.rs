@@ -2,11 +2,10 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::{AuditContext, AuditEntry, Change, FieldChange};
 use crate::StoreError;
-use crate::digest::add_parts;
+use crate::digest::RowHash;
 use crate::values::from_millis;
 
 /// A stored entry, one field per column.
@@ -23,8 +22,8 @@ pub(crate) struct AuditRow {
 }
 
 impl AuditRow {
-    /// Returns the SHA-256 of all columns but the confirmation, and of the digest of the entry before: a missing entry shows, too.
-    fn own_digest(&self, before: Option<&[u8]>) -> [u8; 32] {
+    /// Returns the digest of all columns but the confirmation, and of the digest of the entry before: a missing entry shows, too.
+    fn own_digest(&self, before: Option<&[u8]>) -> [u8; 16] {
         let Self {
             number,
             changed_at,
@@ -36,22 +35,15 @@ impl AuditRow {
             changes,
             digest: _,
         } = self;
-        let mut hash = Sha256::new();
-        hash.update(number.to_le_bytes());
-        hash.update(changed_at.to_le_bytes());
-        add_parts(
-            &mut hash,
-            [
-                before,
-                Some(changed_by.as_bytes()),
-                note.as_deref().map(str::as_bytes),
-                Some(action.as_bytes()),
-                Some(subject_kind.as_bytes()),
-                Some(subject.as_bytes()),
-                Some(changes.as_bytes()),
-            ],
-        );
-        hash.finalize().into()
+        let mut hash = RowHash::default();
+        hash.number(Some(*number));
+        hash.number(Some(*changed_at));
+        hash.bytes(before);
+        hash.bytes(note.as_deref().map(str::as_bytes));
+        for text in [changed_by, action, subject_kind, subject, changes] {
+            hash.bytes(Some(text.as_bytes()));
+        }
+        hash.finish()
     }
 }
 

@@ -44,14 +44,6 @@ pub(crate) const API_KEY_DIGEST: Rule = fault(
     "api_key_digest",
     "review the key in `vitrine keys list`, then rotate or revoke it: that writes a new digest",
 );
-pub(crate) const API_KEY_UNDIGESTED: Rule = warning(
-    "api_key_undigested",
-    "review the key in `vitrine keys list`; its next change by this release writes a digest",
-);
-pub(crate) const API_KEY_TWICE: Rule = fault(
-    "api_key_twice",
-    "decide on its assortment: `vitrine keys assign`, or `vitrine keys revoke`; either leaves one",
-);
 pub(crate) const KEY_ASSORTMENT: Rule = fault(
     "key_assortment",
     "give it another assortment (`vitrine keys assign`), or set that one again (`vitrine assortments set`)",

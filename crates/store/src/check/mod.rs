@@ -1,8 +1,9 @@
-//! Checks that both stores share: the rules, and the checks of single rows.
+//! Checks of stored data: the rules, and the checks of single rows.
 //!
-//! - `found`: the rules, and the collection of findings
+//! - `found`: the rules, and the collection of findings; `run`: the parts of a check
 
 pub(crate) mod found;
+pub(crate) mod run;
 
 use std::collections::HashSet;
 
@@ -15,16 +16,14 @@ use vitrine_model::key::KeyRecord;
 use crate::StoreError;
 use crate::assortment::{self, AssortmentVersion};
 use crate::audit::{AuditRow, Chain};
-use crate::base::{base_digest, base_of};
 use crate::digest::is_content;
 use crate::operators::{Operator, OperatorRow};
 use crate::record::{OwnText, StoredProduct};
 use crate::values::KeyRow;
 use crate::webhooks::{self, Endpoint};
 use found::{
-    API_KEY, API_KEY_DIGEST, API_KEY_TWICE, API_KEY_UNDIGESTED, ASSORTMENT, AUDIT_ENTRY, BASE,
-    CONTENT_RANGE, COUNTER, DOCUMENT, Findings, KEY_ASSORTMENT, OPERATOR, PRODUCT_FACTS,
-    TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
+    API_KEY, API_KEY_DIGEST, ASSORTMENT, AUDIT_ENTRY, BASE, CONTENT_RANGE, COUNTER, DOCUMENT,
+    Findings, KEY_ASSORTMENT, OPERATOR, PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
 };
 
 /// Returns the name of a version in a report.
@@ -107,8 +106,8 @@ pub(crate) fn span_without_revisions(from: i64, until: Option<i64>) -> String {
     format!("is live from revision {from}{until}, and not all of these exist")
 }
 
-/// Describes the problem of the live revision, if there is one: `live` has its number and id by the state, `kept` the id
-/// of the stored revision of that number.
+/// Describes the problem of the live revision, if there is one: `live` has its number and id by the state, `kept` the
+/// id of the stored revision of that number.
 pub(crate) fn live_problem(
     live: (Option<i64>, Option<&str>),
     kept: Option<&str>,
@@ -149,12 +148,7 @@ pub(crate) fn revision_counts(found: &mut Findings, number: i64, counts: [i64; 4
 }
 
 /// Checks a key's row: that a key can have such values, and that its digest is the stored one.
-pub(crate) fn key(
-    found: &mut Findings,
-    prefix: &str,
-    row: Result<KeyRow, StoreError>,
-    has_digests: bool,
-) {
+pub(crate) fn key(found: &mut Findings, prefix: &str, row: Result<KeyRow, StoreError>) {
     let mut add = |rule, what: &str| found.add(rule, format!("key {prefix}"), what.to_owned());
     let read = row.and_then(|row| {
         let digests = (row.digest(), row.stored_digest.clone());
@@ -167,23 +161,12 @@ pub(crate) fn key(
     if let Some(what) = record.fault() {
         return add(&API_KEY, what);
     }
-    match stored {
-        Some(stored) if stored != digest => add(
+    if stored != digest {
+        add(
             &API_KEY_DIGEST,
             "was changed by something other than Vitrine: its digest doesn't match",
-        ),
-        None if has_digests => add(
-            &API_KEY_UNDIGESTED,
-            "has no digest: an earlier release or another program wrote it",
-        ),
-        _ => {}
+        );
     }
-}
-
-/// Reports a key that lies in the tables of keys with and without an assortment.
-pub(crate) fn key_twice(found: &mut Findings, prefix: &str) {
-    let what = "is stored with an assortment and without";
-    found.add(&API_KEY_TWICE, format!("key {prefix}"), what.to_owned());
 }
 
 /// Reports a key that isn't revoked and whose assortment isn't live.
@@ -242,8 +225,8 @@ pub(crate) fn webhook(found: &mut Findings, id: &str, document: &str) {
     found.add(&WEBHOOK, format!("webhook endpoint {id}"), what);
 }
 
-/// Returns the queries for spans of a table that overlap, and for those that don't begin and end with revisions of another table:
-/// the same for both stores. The first one has the beginning of the next span, too.
+/// Returns the queries for spans of a table that overlap, and for those that don't begin and end with revisions of
+/// another table. The first one has the beginning of the next span, too.
 pub(crate) fn span_queries(table: &str, revisions: &str) -> [String; 2] {
     [
         format!(
@@ -266,24 +249,6 @@ pub(crate) fn span_queries(table: &str, revisions: &str) -> [String; 2] {
 /// Returns the place of a product's base.
 pub(crate) fn base_place(code: &str, from_revision: i64) -> String {
     format!("base of product {code} of revision {from_revision}")
-}
-
-/// Checks the base of a product: that its digest is the stored one, that it can be read, and that as many texts are kept for it
-/// as it names.
-pub(crate) fn base(
-    found: &mut Findings,
-    place: String,
-    (code, json): (&str, &str),
-    digest: &[u8],
-    kept_texts: i64,
-) {
-    match base_of(code, json) {
-        Err(error) => found.add(&BASE, place, error.to_string()),
-        Ok(base) => {
-            let is_intact = base_digest(code, json) == digest;
-            base_facts(found, place, &base, is_intact, kept_texts);
-        }
-    }
 }
 
 /// Checks a base that was read; `is_intact` tells if its digest is the stored one.

@@ -1,4 +1,4 @@
-//! Selection of the changes of texts that a read of the history visits, for both stores.
+//! Selection of the changes of texts that a read of the history visits.
 
 use jiff::Timestamp;
 
@@ -127,7 +127,7 @@ mod tests {
         for unknown in [0, 4, 6, 10] {
             assert_eq!(found(9, Some(unknown)), [(5, 7), (7, 9)]);
         }
-        // Another release stepped last, or steps are newer than the state: nothing leads there.
+        // A step isn't recorded, or steps are newer than the state: nothing leads there.
         for now in [0, 3, 8, 11] {
             assert_eq!(found(now, None), []);
         }

@@ -2,7 +2,8 @@
 
 use super::{Operator, PasswordHash};
 use crate::StoreError;
-use crate::values::{RowHash, from_millis};
+use crate::digest::RowHash;
+use crate::values::from_millis;
 
 /// A stored operator, one field per column.
 pub(crate) struct OperatorRow {
@@ -15,8 +16,8 @@ pub(crate) struct OperatorRow {
 }
 
 impl OperatorRow {
-    /// Returns the SHA-256 of all other columns.
-    pub(crate) fn digest(&self) -> [u8; 32] {
+    /// Returns the digest of all other columns.
+    pub(crate) fn digest(&self) -> [u8; 16] {
         let Self {
             name,
             role,

@@ -14,8 +14,6 @@ pub(super) enum Failure {
     Postgres(tokio_postgres::Error),
     /// No answer for this long.
     Timeout(Duration),
-    /// The host name can't be resolved.
-    Lookup(std::io::Error),
 }
 
 impl From<tokio_postgres::Error> for Failure {
@@ -28,7 +26,7 @@ impl Failure {
     /// Returns whether the connection can't be used any more.
     pub(super) fn breaks_connection(&self) -> bool {
         match self {
-            Self::Timeout(_) | Self::Lookup(_) => true,
+            Self::Timeout(_) => true,
             Self::Postgres(error) => match error.as_db_error() {
                 Some(error) => is_unavailable(error.code()),
                 None => true,
@@ -46,13 +44,6 @@ impl Failure {
                     place,
                     doing,
                     source: format!("no answer within {seconds} s").into(),
-                };
-            }
-            Self::Lookup(error) => {
-                return StoreError::Unreachable {
-                    place,
-                    doing,
-                    source: error.into(),
                 };
             }
             Self::Postgres(error) => error,
@@ -128,7 +119,12 @@ fn is_unavailable(code: &SqlState) -> bool {
     let is_such = ["08", "57P", "53"]
         .iter()
         .any(|class| code.code().starts_with(class));
-    let is_unavailable = is_such || *code == SqlState::T_R_SERIALIZATION_FAILURE;
+    // The second is the end of a `statement_timeout`.
+    let others = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::QUERY_CANCELED,
+    ];
+    let is_unavailable = is_such || others.contains(code);
     is_unavailable && *code != SqlState::DISK_FULL
 }
 

@@ -12,17 +12,27 @@ pub(super) const QUICK_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Timeout for the next rows of a large read by a server, which can retry.
-pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeout for the first row of a large read that is sorted first.
-pub(super) const SORT_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const SORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Timeout of a statement of a command that reads or writes much. A broken network is noticed long before.
-pub(super) const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+pub(crate) const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// Begins a read-only transaction as of one moment, without the role's or the database's timeout.
-pub(super) const BEGIN_READ: &str =
-    "begin isolation level repeatable read read only; set local statement_timeout = 0";
+/// Begins a read-only transaction as of one moment, whatever timeout the role or the database has set. The statement's own
+/// ends what a lost client has left behind: rows that nobody takes.
+pub(crate) const BEGIN_READ: &str =
+    "begin isolation level repeatable read read only; set local statement_timeout = '1h'";
 
-/// Begins a transaction that writes, whatever the role or the database has set. Timeouts are on this side.
-pub(super) const BEGIN: &str = "begin isolation level read committed read write; set local statement_timeout = 0; set local vitrine.knows_overrides = 'yes'";
+/// Begins a transaction that writes.
+pub(crate) const BEGIN: &str =
+    "begin isolation level read committed read write; set local statement_timeout = '1h'";
+
+/// Returns what begins a transaction for a row or two, read as of one moment.
+pub(crate) fn begin_quick(limit: Duration) -> String {
+    let limit = limit.as_millis();
+    format!(
+        "begin isolation level repeatable read read only; set local statement_timeout = {limit}"
+    )
+}

@@ -2,67 +2,43 @@
 //!
 //! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors; `limits`: its timeouts
 //! - `schema`: recognising, creating and migrating the schema
-//! - `catalog`, `history`: reading the live catalog, and any moment; `change_history`: reading what each revision changed
-//! - `publish`: writing a revision, with `pending`, its write buffer, and `copy`, the format of rows; `record_digests`: records that products were loaded from
-//! - `overrides`: overrides, and the bases of products; `operators`: operators and their sessions; `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
-//! - `texts`: texts and their sources; `prune`: deleting old revisions' data; `check`: checks of all data; `restore`: moving an SQLite store here; `listen`: hints of changes
+//! - `lock`: locks of writers; `listen`: hints of changes
 
-mod assortments;
-mod audit;
-mod cancel;
-mod catalog;
-mod change_history;
-mod check;
-mod copy;
+#[cfg(test)]
+#[path = "../../tests/support/database.rs"]
+#[expect(dead_code, unreachable_pub, reason = "other tests use the rest")]
+mod database;
 mod failure;
-mod history;
-mod key_days;
-mod keys;
 mod limits;
 mod listen;
 mod lock;
-mod operators;
-mod overrides;
 mod password;
-mod pending;
-mod prune;
-mod publish;
-mod record_digests;
-mod restore;
 mod schema;
 mod session;
 mod target;
-mod texts;
 mod tls;
-mod webhooks;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::civil::Date;
-use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextDigest};
-use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-use self::limits::{
-    BEGIN, BEGIN_READ, COMMAND_TIMEOUT, POLL_INTERVAL, QUICK_TIMEOUT, READ_TIMEOUT, SORT_TIMEOUT,
-    WORK_TIMEOUT,
+pub(crate) use self::limits::{
+    BEGIN, BEGIN_READ, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT, begin_quick,
 };
-use self::session::{Background, Session};
+use self::limits::{COMMAND_TIMEOUT, QUICK_TIMEOUT};
+pub(crate) use self::lock::{Lock, take as take_lock};
+use self::session::Background;
+pub(crate) use self::session::Session;
 pub(crate) use self::target::Target;
-use crate::audit::{AuditContext, AuditEntry};
-use crate::history::{History, HistoryStart, HistoryVisitor};
-use crate::overrides::StorePublication;
-use crate::problem::Problem;
-use crate::record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
-    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
-};
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStatus};
+use crate::audit::AuditContext;
+use crate::db::Tx;
+use crate::sqlite::VerifiedCopy;
+use crate::{Hint, HintGuard, IfMissing, StoreError, restore};
+
+const CREATING: &str = "creating the store";
 
 /// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,15 +57,17 @@ pub(crate) struct PostgresStore {
     quick: Mutex<Option<Session>>,
     target: Arc<Target>,
     access: Access,
-    lock_wait: Duration,
+    pub(crate) lock_wait: Duration,
     /// Timeout of a call for a row or two.
-    quick_timeout: Duration,
+    pub(crate) quick_timeout: Duration,
     background: Arc<Background>,
     /// True once the store was found: if it is gone later, it isn't created again.
     was_seen: AtomicBool,
 }
 
 impl PostgresStore {
+    pub(crate) const POLL_INTERVAL: Duration = limits::POLL_INTERVAL;
+
     /// Returns a store that connects with the first call, for a server.
     pub(crate) fn new(
         target: Target,
@@ -135,11 +113,15 @@ impl PostgresStore {
         let background = Arc::new(Background::start()?);
         let target = Arc::new(target.with_default_timeout(COMMAND_TIMEOUT));
         let mut session = Session::open(&background, &target, WORK_TIMEOUT)?;
-        restore::create_from(&mut session, &target.place, backup, context)
+        let copy = VerifiedCopy::temporary(backup)?;
+        session.transaction(CREATING, BEGIN, |session| {
+            schema::create(session, &target.place)?;
+            restore::fill(&mut Tx::postgres(session, CREATING), &copy, backup, context)
+        })
     }
 
     /// Runs a short call on the held connection.
-    fn quick<T>(
+    pub(crate) fn quick<T>(
         &self,
         work: impl FnOnce(&mut Session) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -162,7 +144,7 @@ impl PostgresStore {
     }
 
     /// Opens a separate connection, for calls that take longer, and checks the schema.
-    fn session(&self, limit: Duration) -> Result<Session, StoreError> {
+    pub(crate) fn session(&self, limit: Duration) -> Result<Session, StoreError> {
         let mut session = Session::open(&self.background, &self.target, limit.min(READ_TIMEOUT))?;
         let access = match self.access {
             Access::Write(_) if self.was_seen.load(Ordering::Relaxed) => {
@@ -177,7 +159,7 @@ impl PostgresStore {
     }
 
     /// Opens a separate connection for writing.
-    fn writer(&self) -> Result<Session, StoreError> {
+    pub(crate) fn writer(&self) -> Result<Session, StoreError> {
         match self.access {
             Access::Write(_) => self.session(WORK_TIMEOUT),
             Access::ReadOnly => Err(StoreError::ReadOnly {
@@ -187,7 +169,7 @@ impl PostgresStore {
     }
 
     /// Reads on a separate connection, as of one moment.
-    fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         doing: &'static str,
         limit: Duration,
@@ -198,203 +180,19 @@ impl PostgresStore {
     }
 }
 
-impl Store for PostgresStore {
-    fn state(&self) -> Result<StoreState, StoreError> {
-        self.quick(catalog::state)
+impl PostgresStore {
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.access == Access::ReadOnly
     }
+}
 
-    fn poll_interval(&self) -> Duration {
-        POLL_INTERVAL
-    }
-
-    fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
+impl PostgresStore {
+    /// See [`Store::subscribe`](crate::Store::subscribe).
+    pub(crate) fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
         match self.access {
             // A replica has no LISTEN.
             Access::ReadOnly => None,
             Access::Write(_) => listen::start(&self.background, &self.target, hint),
         }
-    }
-
-    fn read_catalog(
-        &self,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READ_TIMEOUT, |session| {
-            catalog::read(session, texts_kept_since, visit)
-        })
-    }
-
-    fn read_changes(
-        &self,
-        since: &Revision,
-        max_products: u32,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        self.read(catalog::READING, READ_TIMEOUT, |session| {
-            catalog::read_changes(session, since, max_products, texts_kept_since, visit)
-        })
-    }
-
-    fn read_history(
-        &self,
-        from: &HistoryStart,
-        visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError> {
-        self.read(change_history::READING, READ_TIMEOUT, |session| {
-            change_history::read(session, from, visit)
-        })
-    }
-
-    fn is_replica(&self) -> Result<bool, StoreError> {
-        self.quick(catalog::is_replica)
-    }
-
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        self.quick(|session| history::revisions(session, limit))
-    }
-
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-        self.quick(|session| history::published(session, number))
-    }
-
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
-        self.quick(|session| history::published_at(session, time))
-    }
-
-    fn read_products(
-        &self,
-        moment: Moment,
-        visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
-        self.read(history::READING, WORK_TIMEOUT, |session| {
-            history::read_products(session, moment, visit)
-        })
-    }
-
-    fn product(
-        &self,
-        code: &ProductCode,
-        moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError> {
-        self.quick(|session| {
-            session.transaction(history::READING, BEGIN_READ, |session| {
-                history::at(session, moment, |session, _| {
-                    history::product(session, code, moment)
-                })
-            })
-        })
-        .map(Option::flatten)
-    }
-
-    fn version_spans(
-        &self,
-        code: &ProductCode,
-        limit: u32,
-    ) -> Result<Vec<VersionSpan>, StoreError> {
-        self.quick(|session| history::version_spans(session, code.as_str(), limit))
-    }
-
-    fn revision_changes(
-        &self,
-        number: u64,
-        kind: Option<ChangeKind>,
-        after: Option<&ProductCode>,
-        limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError> {
-        let after = after.map_or("", ProductCode::as_str);
-        self.read(history::READING, READ_TIMEOUT, |session| {
-            history::revision_changes(session, number, kind, after, limit)
-        })
-    }
-
-    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-        self.quick(|session| texts::read(session, digest))
-    }
-
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
-        self.quick(|session| texts::fetched(session, url))
-    }
-
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let publication = publish::PostgresPublication::begin(self.writer()?, self.lock_wait)?;
-        Ok(Box::new(publication))
-    }
-
-    fn set_text_status(
-        &self,
-        digest: &TextDigest,
-        status: TextStatus,
-        context: &AuditContext,
-    ) -> Result<bool, StoreError> {
-        let session = &mut self.writer()?;
-        texts::set_status(session, digest, status, context, self.lock_wait)
-    }
-
-    fn plan_prune(
-        &self,
-        keep: Keep,
-        texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError> {
-        self.read(prune::PRUNING, WORK_TIMEOUT, |session| {
-            prune::plan(session, keep, texts_kept_since)
-        })
-    }
-
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
-        prune::prune(&mut self.writer()?, keep, texts_kept_since, self.lock_wait)
-    }
-
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        self.quick(|session| session.transaction(keys::READING, BEGIN_READ, keys::read))
-    }
-
-    fn change_keys(
-        &self,
-        context: &AuditContext,
-        decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError> {
-        keys::change(&mut self.writer()?, context, decide, self.lock_wait)
-    }
-
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        match self.access {
-            Access::ReadOnly => Ok(()),
-            Access::Write(_) => self.quick(|session| keys::record_use(session, uses)),
-        }
-    }
-
-    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
-        match self.access {
-            Access::ReadOnly => Ok(()),
-            Access::Write(_) => self.quick(|session| key_days::add(session, days, kept_since)),
-        }
-    }
-
-    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
-        self.read(key_days::READING, READ_TIMEOUT, |session| {
-            key_days::read(session, since)
-        })
-    }
-
-    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
-        self.read(audit::READING, READ_TIMEOUT, |session| {
-            audit::read(session, subject, limit)
-        })
-    }
-
-    fn check(&self) -> Result<Vec<Problem>, StoreError> {
-        self.read(check::CHECKING, WORK_TIMEOUT, check::check)
-    }
-
-    fn backup(&self, _path: &Path) -> Result<Option<Revision>, StoreError> {
-        Err(StoreError::Unsupported(
-            "`vitrine backup` copies only SQLite stores; back up a PostgreSQL store with PostgreSQL's own tools, such as `pg_dump --format=custom --schema=vitrine --file=FILE DATABASE`",
-        ))
-    }
-
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
-        restore::restore(&mut self.writer()?, path, context, self.lock_wait)
     }
 }

@@ -14,10 +14,9 @@ use futures_util::{FutureExt, SinkExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, Row, RowStream, Socket};
+use tokio_postgres::{Client, Row, RowStream, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::cancel::cancel;
 use super::failure::{Failure, at_commit};
 use super::target::Target;
 use crate::StoreError;
@@ -110,7 +109,7 @@ pub(super) type Driver = tokio_postgres::Connection<
 >;
 
 /// A parameter with its type: statements aren't described before they run.
-pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A type of parameters.
 pub(super) trait Typed: ToSql + Sync + Sized {
@@ -145,7 +144,7 @@ typed! {
 }
 
 /// A connection.
-pub(super) struct Session {
+pub(crate) struct Session {
     background: Arc<Background>,
     client: Client,
     target: Arc<Target>,
@@ -154,9 +153,7 @@ pub(super) struct Session {
     /// Timeout for the next rows of an answer.
     rows_limit: Duration,
     is_broken: bool,
-    /// The server that accepted.
-    server: Config,
-    /// Task that drives the connection; none after it was abandoned.
+    /// Task that drives the connection; none after a timeout.
     driver: Option<JoinHandle<()>>,
 }
 
@@ -176,7 +173,7 @@ impl Session {
         target: &Arc<Target>,
         limit: Duration,
     ) -> Result<Self, StoreError> {
-        let (client, driver, server) = background
+        let (client, driver) = background
             .wait_unbounded(target.connect())
             .map_err(|failure| failure.during("connecting", &target.place))?;
         // The next call reports its error.
@@ -188,23 +185,22 @@ impl Session {
             limit,
             rows_limit: limit,
             is_broken: false,
-            server,
             driver,
         })
     }
 
     /// Sets the timeout of answers.
-    pub(super) fn set_timeout(&mut self, limit: Duration) {
+    pub(crate) fn set_timeout(&mut self, limit: Duration) {
         self.limit = limit;
         self.rows_limit = limit;
     }
 
     /// Sets the timeout of the first row of answers; that of the next rows stays.
-    pub(super) fn set_first_row_timeout(&mut self, limit: Duration) {
+    pub(crate) fn set_first_row_timeout(&mut self, limit: Duration) {
         self.limit = limit;
     }
 
-    pub(super) fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         !self.is_broken && !self.client.is_closed()
     }
 
@@ -225,36 +221,31 @@ impl Session {
         let outcome = self.background.wait(limit, statement(&self.client));
         outcome.map_err(|failure| {
             self.is_broken |= failure.breaks_connection();
-            if matches!(failure, Failure::Timeout(_)) {
-                self.abandon();
+            if let (Failure::Timeout(_), Some(driver)) = (&failure, self.driver.take()) {
+                // Otherwise it would stay open while the server doesn't answer. `statement_timeout` ends the statement.
+                driver.abort();
             }
             failure.during(doing, &self.target.place)
         })
     }
 
-    /// Cancels the running statement, without waiting for that: otherwise abandoned statements would pile up at the server.
-    /// Then closes the connection, which would otherwise stay open while the server doesn't answer.
-    fn abandon(&mut self) {
-        let Some(driver) = self.driver.take() else {
-            return;
-        };
-        let (token, target) = (self.client.cancel_token(), Arc::clone(&self.target));
-        let server = self.server.clone();
-        self.background.start_task(async move {
-            let cancelled = cancel(&token, &server, target.tls.clone());
-            // A server that doesn't answer may ignore this, too.
-            let _ = tokio::time::timeout(target.connect_timeout, cancelled).await;
-            driver.abort();
-        });
-    }
-
     /// Runs statements without parameters, one after the other.
-    pub(super) fn run(&mut self, doing: &'static str, sql: &str) -> Result<(), StoreError> {
+    pub(crate) fn run(&mut self, doing: &'static str, sql: &str) -> Result<(), StoreError> {
         self.call(doing, async |client| client.batch_execute(sql).await)
     }
 
+    /// As [`run`](Self::run), with another timeout.
+    pub(super) fn run_within(
+        &mut self,
+        limit: Duration,
+        doing: &'static str,
+        sql: &str,
+    ) -> Result<(), StoreError> {
+        self.call_within(limit, doing, async |client| client.batch_execute(sql).await)
+    }
+
     /// Runs a statement. Returns the number of affected rows.
-    pub(super) fn execute(
+    pub(crate) fn execute(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -262,6 +253,19 @@ impl Session {
     ) -> Result<u64, StoreError> {
         self.call(doing, async |client| {
             client.execute_typed(sql, params).await
+        })
+    }
+
+    /// Runs a statement once for each of these lists of parameters, without waiting for one before the next is sent.
+    pub(crate) fn execute_each(
+        &mut self,
+        doing: &'static str,
+        sql: &str,
+        lists: &[Vec<Param<'_>>],
+    ) -> Result<(), StoreError> {
+        self.call(doing, async |client| {
+            let all = lists.iter().map(|params| client.execute_typed(sql, params));
+            futures_util::future::try_join_all(all).await.map(drop)
         })
     }
 
@@ -276,7 +280,7 @@ impl Session {
     }
 
     /// Runs a query. Returns its first row, if there is one.
-    pub(super) fn row(
+    pub(crate) fn row(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -285,23 +289,8 @@ impl Session {
         Ok(self.rows(doing, sql, params)?.into_iter().next())
     }
 
-    /// Runs a query for one number.
-    pub(super) fn number(
-        &mut self,
-        doing: &'static str,
-        sql: &str,
-        params: &[Param<'_>],
-    ) -> Result<i64, StoreError> {
-        match self.row(doing, sql, params)? {
-            Some(row) => get(&row, 0),
-            None => Err(StoreError::Damaged(format!(
-                "a query returned no row ({doing})"
-            ))),
-        }
-    }
-
     /// Runs a query and calls `visit` with each row while others arrive: the rows are never all in memory.
-    pub(super) fn each_row(
+    pub(crate) fn each_row(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -335,7 +324,7 @@ impl Session {
     }
 
     /// Runs `COPY … FROM STDIN` with these bytes.
-    pub(super) fn copy_in(
+    pub(crate) fn copy_in(
         &mut self,
         doing: &'static str,
         sql: &str,
@@ -350,7 +339,7 @@ impl Session {
     }
 
     /// Runs `work` in a transaction, which the statement `begin` begins; rolls back if it fails.
-    pub(super) fn transaction<T>(
+    pub(crate) fn transaction<T>(
         &mut self,
         doing: &'static str,
         begin: &str,
@@ -372,7 +361,7 @@ impl Session {
     }
 
     /// Commits.
-    pub(super) fn commit(&mut self, doing: &'static str) -> Result<(), StoreError> {
+    pub(crate) fn commit(&mut self, doing: &'static str) -> Result<(), StoreError> {
         let outcome = self.run(doing, "commit").map_err(at_commit);
         self.is_broken |= outcome.is_err();
         outcome
@@ -386,15 +375,4 @@ pub(super) fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
 ) -> Result<T, StoreError> {
     row.try_get(column)
         .map_err(|error| StoreError::Damaged(format!("column {column}: {error}")))
-}
-
-/// Returns a column with a count.
-pub(super) fn count(row: &Row, column: usize) -> Result<u64, StoreError> {
-    let number: i64 = get(row, column)?;
-    u64::try_from(number).map_err(|_| StoreError::Damaged(format!("invalid count {number}")))
-}
-
-/// Converts a number for the database.
-pub(super) fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -15,7 +15,7 @@ use super::session::Driver;
 use super::{password, tls};
 use crate::StoreError;
 
-/// Default timeout for connecting to one address, handshakes included; `connect_timeout` in the address overrides it.
+/// Default timeout for connecting to one host, handshakes included; `connect_timeout` in the address overrides it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time without acknowledgements after which a connection counts as broken, whatever is being waited for: the network drops
@@ -28,7 +28,7 @@ pub(crate) struct Target {
     pub(super) tls: MakeRustlsConnect,
     /// Address, without a password.
     pub(super) place: Arc<str>,
-    /// Timeout for connecting to one address of a host.
+    /// Timeout for connecting to one host.
     pub(super) connect_timeout: Duration,
     /// True if the address has a `connect_timeout`.
     has_connect_timeout: bool,
@@ -115,62 +115,33 @@ impl Target {
 }
 
 impl Target {
-    /// Connects to the first address that accepts, of all hosts in turn. Returns the settings for that address, too. The
-    /// caller drives the connection.
+    /// Connects to the first host that accepts, of all in turn. The caller drives the connection.
     ///
-    /// The client library would do so, too, but has no timeout for an address that accepts a connection and then sends
-    /// nothing: it would never try the others.
-    pub(super) async fn connect(&self) -> Result<(Client, Driver, Config), Failure> {
+    /// The client library would do so, too, but has no timeout for a host that accepts a connection and then sends nothing: it
+    /// would never try the others.
+    pub(super) async fn connect(&self) -> Result<(Client, Driver), Failure> {
         let (hosts, addresses) = (self.config.get_hosts(), self.config.get_hostaddrs());
         let mut order: Vec<usize> = (0..hosts.len().max(addresses.len())).collect();
-        let is_random = self.config.get_load_balance_hosts() == LoadBalanceHosts::Random;
-        if is_random {
-            order.sort_by_cached_key(|_| random_number());
+        if self.config.get_load_balance_hosts() == LoadBalanceHosts::Random {
+            // Each state has random keys.
+            order.sort_by_cached_key(|_| RandomState::new().hash_one(0_u8));
         }
-        let mut failure = Failure::Lookup(std::io::Error::other("the host's name has no address"));
+        let mut failure = Failure::Timeout(self.connect_timeout);
         for index in order {
-            let host = hosts.get(index);
             let ports = self.config.get_ports();
             let port = *ports.get(index).or(ports.first()).unwrap_or(&5432);
-            let mut found = match (host, addresses.get(index)) {
-                (_, Some(address)) => vec![Some(*address)],
-                (Some(Host::Tcp(name)), None) => match self.look_up(name, port).await {
-                    Ok(found) => found,
-                    Err(error) => {
-                        failure = error;
-                        continue;
-                    }
-                },
-                (_, None) => vec![None],
-            };
-            if is_random {
-                found.sort_by_cached_key(|_| random_number());
-            }
-            for address in found {
-                let config = self.at(host, address, port);
-                let connecting = config.connect(self.tls.clone());
-                match tokio::time::timeout(self.connect_timeout, connecting).await {
-                    Ok(Ok((client, driver))) => return Ok((client, driver, config)),
-                    Ok(Err(error)) => failure = Failure::Postgres(error),
-                    Err(_) => failure = Failure::Timeout(self.connect_timeout),
-                }
+            let config = self.at(hosts.get(index), addresses.get(index).copied(), port);
+            let connecting = config.connect(self.tls.clone());
+            match tokio::time::timeout(self.connect_timeout, connecting).await {
+                Ok(Ok(connected)) => return Ok(connected),
+                Ok(Err(error)) => failure = Failure::Postgres(error),
+                Err(_) => failure = Failure::Timeout(self.connect_timeout),
             }
         }
         Err(failure)
     }
 
-    async fn look_up(&self, name: &str, port: u16) -> Result<Vec<Option<IpAddr>>, Failure> {
-        let looking = tokio::net::lookup_host((name, port));
-        match tokio::time::timeout(self.connect_timeout, looking).await {
-            Ok(found) => {
-                let found = found.map_err(Failure::Lookup)?;
-                Ok(found.map(|address| Some(address.ip())).collect())
-            }
-            Err(_) => Err(Failure::Timeout(self.connect_timeout)),
-        }
-    }
-
-    /// Returns the settings for one address of a host, whose certificate must be for the host's name.
+    /// Returns the settings for one host, for whose name its certificate must be.
     fn at(&self, host: Option<&Host>, address: Option<IpAddr>, port: u16) -> Config {
         let from = &self.config;
         let mut config = Config::new();
@@ -201,15 +172,10 @@ impl Target {
             .ssl_mode(from.get_ssl_mode())
             .ssl_negotiation(from.get_ssl_negotiation())
             .channel_binding(from.get_channel_binding())
+            .load_balance_hosts(from.get_load_balance_hosts())
             .target_session_attrs(from.get_target_session_attrs());
         config
     }
-}
-
-/// Returns a random number.
-fn random_number() -> u64 {
-    // Each state has random keys.
-    RandomState::new().hash_one(0_u8)
 }
 
 /// The query of an address.
@@ -260,9 +226,7 @@ fn split_query(url: &str) -> (&str, &str) {
 /// Returns the default `application_name`, which operators and waiting writers see.
 fn application_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    // Releases without the schema in it don't know assortments.
-    let (id, schema) = (std::process::id(), super::schema::SCHEMA);
-    let name = format!("vitrine {id} schema {schema} {}", host.trim());
+    let name = format!("vitrine {} {}", std::process::id(), host.trim());
     // The database truncates it to 63 bytes.
     let name = name.trim().chars().filter(char::is_ascii);
     name.take(63).collect()

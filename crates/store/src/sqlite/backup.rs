@@ -6,23 +6,25 @@
 
 use std::path::Path;
 
-use jiff::Timestamp;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
+use tempfile::TempDir;
 use vitrine_model::revision::Revision;
 
 use super::partial::{Partial, exists, with_ending};
-use super::{
-    BackedUp, assortments, audit, check, committed, during, history, keys, open, pack, read_backup,
-    webhooks,
-};
-use crate::StoreError;
-use crate::assortment::View;
-use crate::audit::{AuditContext, created, named, restored};
+use super::{during, open};
+use crate::assortment::{self, View};
+use crate::audit::{AuditContext, created, log, named};
 use crate::check::found::AUDIT_RULE;
+use crate::check::run as check;
+use crate::db::{Tx, values};
 use crate::fail_point::FailPoint;
+use crate::keys;
 use crate::problem::Severity;
 use crate::record::Moment;
 use crate::values::random_id;
+use crate::webhooks::backup::{self as webhooks_backup, read_backup, restore_file};
+use crate::webhooks::place;
+use crate::{StoreError, moments};
 
 const BACKING_UP: &str = "backing up the store";
 const RESTORING: &str = "restoring the store";
@@ -39,11 +41,13 @@ pub(super) fn backup(
     }
     let partial = Partial::create_beside(path)?;
     copy(connection, &partial, BACKING_UP)?;
-    let copied = open::migrated(partial.path())?;
+    let copied = open::copied(partial.path())?;
     end_sessions(&copied).map_err(during(BACKING_UP))?;
-    webhooks::backup::write(store, &webhooks::id(&copied, "state")?, &copied)?;
+    webhooks_backup::write(store, &place::id(&copied, "state")?, &copied)?;
     drop(copied);
-    let revision = history::revision(&open::read_only(partial.path())?, Moment::Live)?;
+    let written = open::read_only(partial.path())?;
+    let revision = moments::revision(&mut Tx::sqlite(&written, BACKING_UP), Moment::Live)?;
+    drop(written);
     partial.place()?;
     Ok(revision)
 }
@@ -54,53 +58,6 @@ fn copy(connection: &Connection, into: &Partial, doing: &'static str) -> Result<
         .map_err(during(doing))?;
     FailPoint::FileCopied.pass()?;
     Ok(())
-}
-
-/// See [`Store::restore`](crate::Store::restore).
-pub(super) fn restore(
-    mut standing: Connection,
-    standing_path: &Path,
-    backup: &Path,
-    context: &AuditContext,
-) -> Result<Option<Revision>, StoreError> {
-    let (copy, checked) = verified_copy(backup, standing_path)?;
-    let endpoints = read_backup(&checked)?;
-    drop(checked);
-    let failed = during(RESTORING);
-    // The copy was checked. Checking each row would take minutes, and tables aren't in order of their references.
-    standing
-        .execute_batch("pragma foreign_keys = off; pragma temp_store = memory")
-        .map_err(&failed)?;
-    standing
-        .execute("attach database ? as backup", [copy.path_text()?])
-        .map_err(&failed)?;
-    let transaction = standing
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(&failed)?;
-    FailPoint::RestoreBegun.pass()?;
-    let new_id = random_id()?;
-    let before = audit::standing(&transaction)?;
-    replace(&transaction).map_err(&failed)?;
-    end_sessions(&transaction).map_err(&failed)?;
-    keys::write_digests(&transaction)?;
-    FailPoint::RestoreReplaced.pass()?;
-    give_new_id(&transaction, &new_id).map_err(&failed)?;
-    FailPoint::RestoreIdGiven.pass()?;
-    let changes = restored(&named(backup), &before, &audit::standing(&transaction)?);
-    audit::write(&transaction, context, changes)?;
-    let revision = history::revision(&transaction, Moment::Live)?;
-    // First: after a crash in between, those that are replaced below tell nobody of the restored catalog.
-    let store_id = webhooks::id(&transaction, "state")?;
-    webhooks::backup::pause(standing_path, &store_id)?;
-    committed(transaction.commit(), FailPoint::RestoreCommitted, RESTORING)?;
-    restore_webhooks(standing_path, &store_id, &endpoints)?;
-    Ok(revision)
-}
-
-/// Restores the endpoints, after everything else.
-fn restore_webhooks(path: &Path, store_id: &str, endpoints: &BackedUp) -> Result<(), StoreError> {
-    let restored = webhooks::backup::restore(path, store_id, endpoints);
-    restored.map_err(|source| StoreError::WebhooksNotRestored(Box::new(source)))
 }
 
 /// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
@@ -116,28 +73,28 @@ pub(crate) fn create_from(
             return Err(exists(&path));
         }
     }
-    let (copy, mut connection) = verified_copy(backup, path)?;
-    let failed = during(RESTORING);
-    let transaction = connection.transaction().map_err(&failed)?;
-    transaction
-        .execute("update state set store_id = ?", [random_id()?])
-        .map_err(&failed)?;
-    give_new_id(&transaction, &random_id()?).map_err(&failed)?;
+    let mut copy = VerifiedCopy::beside(path, backup)?;
+    let transaction = copy.connection.transaction().map_err(during(RESTORING))?;
+    let tx = &mut Tx::sqlite(&transaction, RESTORING);
+    let (store_id, id) = (random_id()?, random_id()?);
+    // No server has seen this id: the backup's may be live already, with other keys and texts. The former one stays beside it.
+    let sql = "update vitrine.revision set former_id = id, id = $1 \
+               where number = (select revision_number from vitrine.state)";
+    tx.execute(sql, values![&id])?;
+    let sql = "update vitrine.state set store_id = $1, \
+                  revision_id = case when revision_number is null then null else $2 end";
+    tx.execute(sql, values![&store_id, &id])?;
     FailPoint::CreateIdGiven.pass()?;
-    let after = audit::standing(&transaction)?;
-    audit::write(&transaction, context, created(&named(backup), &after))?;
-    let revision = history::revision(&transaction, Moment::Live)?;
-    transaction.commit().map_err(&failed)?;
+    let after = log::standing(tx)?;
+    log::write(tx, context, created(&named(backup), &after))?;
+    let revision = moments::revision(tx, Moment::Live)?;
+    transaction.commit().map_err(during(RESTORING))?;
     FailPoint::CreateCommitted.pass()?;
-    let (endpoints, store_id) = (
-        read_backup(&connection)?,
-        webhooks::id(&connection, "state")?,
-    );
-    empty_webhooks(&connection).map_err(&failed)?;
-    end_sessions(&connection).map_err(&failed)?;
-    drop(connection);
+    let endpoints = read_backup(&copy.connection)?;
+    empty_webhooks(&copy.connection).map_err(during(RESTORING))?;
+    end_sessions(&copy.connection).map_err(during(RESTORING))?;
     copy.place()?;
-    restore_webhooks(path, &store_id, &endpoints)?;
+    restore_file(path, &store_id, &endpoints)?;
     Ok(revision)
 }
 
@@ -153,22 +110,15 @@ fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Copies the backup to the new file `path`, migrates and checks the copy. The connection has functions that unpack.
-pub(crate) fn checked_copy(backup: &Path, path: &Path) -> Result<Connection, StoreError> {
-    let (copy, connection) = verified_copy(backup, path)?;
-    drop(connection);
-    copy.place()?;
-    let connection = open::read_only(path)?;
-    pack::add_unpacking(&connection).map_err(during(RESTORING))?;
-    Ok(connection)
-}
-
 /// Returns the keys and the live assortments of a backup, for
-/// [`plan_restore`](crate::assortment::AssortmentStore::plan_restore).
+/// [`plan_restore`](crate::Store::plan_restore).
 pub(crate) fn view(backup: &Path) -> Result<View, StoreError> {
     let unusable = |error| unusable(backup, error);
-    let (mut connection, schema) = open::backup(backup).map_err(unusable)?;
-    assortments::view(&mut connection, schema).map_err(unusable)
+    let mut connection = open::backup(backup).map_err(unusable)?;
+    let transaction = connection.transaction().map_err(during(RESTORING))?;
+    let tx = &mut Tx::sqlite(&transaction, "reading the backup");
+    let read = keys::records(tx).and_then(|keys| Ok(View::new(keys, assortment::live(tx)?)));
+    read.map_err(unusable)
 }
 
 /// Converts the errors of a damaged backup.
@@ -185,111 +135,63 @@ fn unusable(backup: &Path, error: StoreError) -> StoreError {
     }
 }
 
-/// Copies the backup to a new file beside `path`, migrates and checks the copy. The checked copy is what is restored: the
-/// backup itself is only read, and may change or vanish afterwards.
-fn verified_copy(backup: &Path, path: &Path) -> Result<(Partial, Connection), StoreError> {
-    let unusable = |error| unusable(backup, error);
-    let (source, _) = open::backup(backup).map_err(unusable)?;
-    let partial = Partial::create_beside(path)?;
-    copy(&source, &partial, "copying the backup").map_err(unusable)?;
-    let mut connection = open::migrated(partial.path()).map_err(unusable)?;
-    let mut problems = check::check(&mut connection).map_err(unusable)?;
-    problems.retain(|problem| problem.severity == Severity::Fault && problem.rule != AUDIT_RULE);
-    match problems.first() {
-        None => {
-            FailPoint::RestoreCopyChecked.pass()?;
-            Ok((partial, connection))
+/// A checked copy of a backup. It is what is restored: the backup itself is only read, and may change or vanish afterwards.
+pub(crate) struct VerifiedCopy {
+    // First, so that it is closed before its file is removed.
+    pub(crate) connection: Connection,
+    file: Partial,
+    /// Removed at last.
+    directory: Option<TempDir>,
+}
+
+impl VerifiedCopy {
+    /// Copies the backup to a new file in a temporary directory.
+    pub(crate) fn temporary(backup: &Path) -> Result<Self, StoreError> {
+        let directory = tempfile::tempdir().map_err(|source| StoreError::File {
+            doing: "create",
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let mut copy = Self::beside(&directory.path().join("copy.db"), backup)?;
+        copy.directory = Some(directory);
+        Ok(copy)
+    }
+
+    /// Closes it and gives it its final name.
+    fn place(self) -> Result<(), StoreError> {
+        drop(self.connection);
+        self.file.place()
+    }
+
+    /// Copies the backup to a new file beside `path`.
+    pub(crate) fn beside(path: &Path, backup: &Path) -> Result<Self, StoreError> {
+        let unusable = |error| unusable(backup, error);
+        let source = open::backup(backup).map_err(unusable)?;
+        let file = Partial::create_beside(path)?;
+        copy(&source, &file, "copying the backup").map_err(unusable)?;
+        let mut connection = open::copied(file.path()).map_err(unusable)?;
+        let mut problems = check::check_file(&mut connection).map_err(unusable)?;
+        problems
+            .retain(|problem| problem.severity == Severity::Fault && problem.rule != AUDIT_RULE);
+        match problems.first() {
+            None => {
+                FailPoint::RestoreCopyChecked.pass()?;
+                Ok(Self {
+                    connection,
+                    file,
+                    directory: None,
+                })
+            }
+            Some(first) => Err(StoreError::UnusableBackup {
+                path: backup.to_owned(),
+                reason: format!(
+                    "{} {} ({}; problems in all: {})",
+                    first.place,
+                    first.what,
+                    first.rule,
+                    problems.len()
+                ),
+            }),
         }
-        Some(first) => Err(StoreError::UnusableBackup {
-            path: backup.to_owned(),
-            reason: format!(
-                "{} {} ({}; problems in all: {})",
-                first.place,
-                first.what,
-                first.rule,
-                problems.len()
-            ),
-        }),
     }
-}
-
-/// Replaces all rows of all tables but those of the audit log, the days of keys and the operators with the backup's. The id of the store
-/// stays, and so do revocations and rotations of keys and texts taken down: a restore mustn't undo these. To the texts it is
-/// one step, from the backup's state.
-fn replace(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    transaction.execute_batch(
-        "create temp table kept_state as select * from main.state;
-         create temp table kept_key as \
-            select prefix, min(expires_at) as expires_at, min(revoked_at) as revoked_at, \
-               min(rotated_at) as rotated_at \
-            from (select prefix, expires_at, revoked_at, rotated_at from main.api_key union all \
-               select prefix, expires_at, revoked_at, rotated_at from main.assigned_key) \
-            group by prefix;
-         create temp table taken_down as \
-            select * from main.text where taken_down_at is not null;",
-    )?;
-    let sql = "select name from main.sqlite_schema \
-               where type = 'table' and name not like 'sqlite\\_%' escape '\\' \
-                  and name not in ('audit_entry', 'api_key_day', 'operator', 'operator_session', \
-                     'webhook_state', 'webhook_endpoint', 'webhook_attempt')";
-    let mut tables = transaction.prepare(sql)?;
-    let tables = tables.query_map([], |row| row.get::<_, String>(0))?;
-    for table in tables.collect::<rusqlite::Result<Vec<_>>>()? {
-        // By name: a missing column fails, and swapped ones don't matter.
-        let sql = "select group_concat('\"' || name || '\"') from pragma_table_info(?, 'main')";
-        let columns: String = transaction.query_row(sql, [&table], |row| row.get(0))?;
-        transaction.execute_batch(&format!(
-            "delete from main.\"{table}\";
-             insert into main.\"{table}\" ({columns}) select {columns} from backup.\"{table}\";"
-        ))?;
-        FailPoint::RestoreTableReplaced.pass()?;
-    }
-    let now = Timestamp::now().as_millisecond();
-    transaction.execute_batch(&format!(
-        "update main.state set store_id = kept.store_id, \
-            texts_counter = max(kept.texts_counter, state.texts_counter, 0) + 1 \
-               + (random() & 0xffffffff), \
-            keys_counter = max(kept.keys_counter, 0) + 1 + (random() & 0xffffffff), \
-            assortments_counter = max(kept.assortments_counter, 0) + 1 + (random() & 0xffffffff), \
-            assortments_accepted = max(coalesce(kept.assortments_accepted, 0) + 1, {now}) \
-            from temp.kept_state as kept;
-         insert into main.text_change (counter, counter_before, digest, is_taken_down, changed_at) \
-            select state.texts_counter, old.texts_counter, text.digest, 1, {now} \
-            from main.state join backup.state as old join temp.taken_down as kept \
-               join main.text on text.digest = kept.digest where text.taken_down_at is null;
-         insert into main.text_change (counter, counter_before, digest, is_taken_down, changed_at) \
-            select state.texts_counter, old.texts_counter, x'', 0, {now} \
-            from main.state join backup.state as old where not exists \
-               (select * from main.text_change where counter = state.texts_counter);
-         insert into main.text (digest, markdown, taken_down_at) \
-            select digest, markdown, taken_down_at from temp.taken_down where true \
-            on conflict (digest) do update set taken_down_at = \
-               coalesce(text.taken_down_at, excluded.taken_down_at);",
-    ))?;
-    for table in ["api_key", "assigned_key"] {
-        transaction.execute_batch(&format!(
-            "update main.{table} as k set \
-               revoked_at = coalesce(k.revoked_at, kept.revoked_at), \
-               rotated_at = coalesce(kept.rotated_at, k.rotated_at), \
-               expires_at = coalesce(min(k.expires_at, kept.expires_at), \
-                  k.expires_at, kept.expires_at) \
-               from temp.kept_key as kept where kept.prefix = k.prefix"
-        ))?;
-    }
-    Ok(())
-}
-
-/// Gives the live revision an id that no server has seen: the backup's may be live already, with other keys and texts.
-/// The former id is kept beside it.
-fn give_new_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
-    transaction.execute(
-        "update main.revision set former_id = id, id = ?1 \
-         where number = (select revision_number from main.state)",
-        [id],
-    )?;
-    transaction.execute(
-        "update main.state set revision_id = ?1 where revision_number is not null",
-        [id],
-    )?;
-    Ok(())
 }

@@ -6,7 +6,7 @@ use crate::StoreError;
 use crate::fail_point::FailPoint;
 
 /// Converts SQLite's errors, adding the failed operation.
-pub(super) fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+pub(crate) fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
             waited_seconds: 0,
@@ -30,7 +30,7 @@ pub(super) fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreEr
 
 /// Converts the result of a commit. If the disk failed, the end of the log may be on it all the same and take effect when
 /// the store is opened after a crash: nobody can say that nothing was changed.
-pub(super) fn committed(
+pub(crate) fn committed(
     outcome: rusqlite::Result<()>,
     point: FailPoint,
     doing: &'static str,

@@ -22,7 +22,7 @@ const MAX_CHARACTERS: usize = 120;
 
 impl SqliteStore {
     /// Adds the process that holds the lock to [`StoreError::Busy`].
-    pub(super) fn with_lock_holder<T>(
+    pub(crate) fn with_lock_holder<T>(
         &self,
         outcome: Result<T, StoreError>,
     ) -> Result<T, StoreError> {

@@ -1,90 +1,55 @@
 //! The embedded store: one SQLite file in WAL mode, written with `synchronous=FULL`: writes are rare, and what was
 //! acknowledged is durable.
 //!
-//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held; `pack`: packing what earlier releases stored
-//! - `catalog`: reading the live catalog; `catalog_changes`: what changed in it
-//! - `publish`: writing a revision, with `live_versions`; `record_digests`: records that products were loaded from
-//! - `history`: reading any moment; `change_history`: reading what each revision changed
-//! - `overrides`: overrides, and the bases of products; `prune`: deleting old revisions' data
-//! - `operators`: operators of the console, and their sessions
-//! - `keys`: API keys; `key_days`: their requests by day; `assortments`: assortments; `audit`: the audit log
-//! - `texts`: texts and their sources
-//! - `check`: checks of all data; `failure`: SQLite's errors
-//! - `backup`: backup and restore; `partial`: incomplete files
-//! - `holder`: the process that holds the write lock
-//! - `wal`: the write-ahead log, and its size
-//! - `webhooks`: webhook endpoints, in a file of their own
+//! - `open`: creating, recognising and migrating the file; `quick`: the connection that is held
+//! - `backup`: backups, and copies to restore; `partial`: incomplete files
+//! - `holder`: the process that holds the write lock; `wal`: the write-ahead log, and its size; `failure`: SQLite's errors
 
-mod assortments;
-mod audit;
 mod backup;
-mod catalog;
-mod catalog_changes;
-mod change_history;
-mod check;
 mod failure;
-mod history;
 mod holder;
-mod key_days;
-mod keys;
-mod live_versions;
 mod open;
-mod operators;
-mod overrides;
-mod pack;
 mod partial;
-mod prune;
-mod publish;
 mod quick;
-mod record_digests;
-mod texts;
 mod wal;
-mod webhooks;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::civil::Date;
 use rusqlite::Connection;
-use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextDigest};
-use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
-use crate::audit::{AuditContext, AuditEntry};
-use crate::history::{History, HistoryStart, HistoryVisitor};
-use crate::overrides::StorePublication;
-use crate::prepared::DocumentForm;
+use crate::check::run as check;
 use crate::problem::Problem;
-use crate::record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
-    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
-};
-use crate::{Hint, HintGuard, IfMissing, KeyDecision, Store, StoreError, TextStatus};
+use crate::webhooks::place;
+use crate::{IfMissing, StoreError};
 
-pub(crate) use backup::{checked_copy, create_from, view as view_of_backup};
-use failure::{committed, during};
+pub(crate) use backup::{VerifiedCopy, create_from, view as view_of_backup};
+pub(crate) use failure::{committed, during};
 use holder::with_lock_holder;
-pub(crate) use open::bytes_to_migrate;
-use quick::{FileId, Quick, file_id};
-pub(crate) use webhooks::backup::{BackedUp, RESTORED, read_backup};
+pub(crate) use open::{connect, plain_connection};
+pub(crate) use partial::{Partial, with_ending};
+use quick::Quick;
+pub(crate) use quick::{FileId, file_id};
 
 /// A store in one SQLite file.
 pub(crate) struct SqliteStore {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Maximum time that a writer waits for another one.
-    lock_wait: Duration,
+    pub(crate) lock_wait: Duration,
     /// Connection for calls that take microseconds. Catalogs are read and written on connections of their own, so that
     /// polls and reads of keys never wait for them.
     quick: Mutex<Quick>,
     /// False if the files are closed after each call.
-    stays_open: bool,
-    webhooks: webhooks::Held,
+    pub(crate) stays_open: bool,
+    pub(crate) webhooks: place::Held,
 }
 
 impl SqliteStore {
+    /// Interval between polls. A poll reads one row of a cached file, in some microseconds.
+    pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
     /// Opens the file, creates it if it is missing and `if_missing` says so, and migrates it.
     pub(crate) fn open(
         path: PathBuf,
@@ -99,7 +64,7 @@ impl SqliteStore {
             lock_wait,
             quick,
             stays_open: true,
-            webhooks: webhooks::Held::default(),
+            webhooks: place::Held::default(),
         })
     }
 
@@ -110,7 +75,7 @@ impl SqliteStore {
             lock_wait,
             quick: Mutex::new(Quick::closed()?),
             stays_open: true,
-            webhooks: webhooks::Held::default(),
+            webhooks: place::Held::default(),
         })
     }
 
@@ -124,226 +89,74 @@ impl SqliteStore {
     }
 
     /// Opens a separate connection, for calls that take longer.
-    fn connect(&self) -> Result<Connection, StoreError> {
-        open::connect(&self.path, self.lock_wait)
+    pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
+        connect(&self.path, self.lock_wait)
     }
 
     /// Opens a separate connection for a small write, which may wait for another writer: other calls don't wait for it. If the
     /// path names another file now, that is recognised first.
-    fn connect_to_change(&self) -> Result<Connection, StoreError> {
+    pub(crate) fn connect_to_change(&self) -> Result<Connection, StoreError> {
         drop(self.quick()?);
         self.connect()
     }
 
     /// Opens a separate connection for a large write, and empties a large log first.
-    fn connect_to_write(&self) -> Result<Connection, StoreError> {
+    pub(crate) fn connect_to_write(&self) -> Result<Connection, StoreError> {
         let connection = self.connect()?;
         wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::PUBLISH_WAIT)?;
         Ok(connection)
     }
 }
 
-/// Interval between polls. A poll reads one row of a cached file, in some microseconds.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-impl Store for SqliteStore {
-    fn state(&self) -> Result<StoreState, StoreError> {
-        let mut quick = self.quick()?;
-        let found = catalog::state(&quick.connection);
-        quick.close_on_error(&found)?;
-        found
-    }
-
-    fn poll_interval(&self) -> Duration {
-        POLL_INTERVAL
-    }
-
-    fn subscribe(&self, _hint: Hint) -> Option<HintGuard> {
-        None
-    }
-
-    fn read_catalog(
-        &self,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        catalog::read(&mut self.connect()?, texts_kept_since, visit)
-    }
-
-    fn read_changes(
-        &self,
-        since: &Revision,
-        max_products: u32,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        let connection = &mut self.connect()?;
-        catalog_changes::read(connection, since, max_products, texts_kept_since, visit)
-    }
-
-    fn read_history(
-        &self,
-        from: &HistoryStart,
-        visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError> {
-        change_history::read(&mut self.connect()?, from, visit)
-    }
-
-    fn checkpoint_log(&self) -> Result<Option<u64>, StoreError> {
+impl SqliteStore {
+    /// See [`Store::checkpoint_log`](crate::Store::checkpoint_log).
+    pub(crate) fn checkpoint_log(&self) -> Result<u64, StoreError> {
         if wal::size_bytes(&self.path) > wal::SMALL_BYTES {
             let connection = self.connect()?;
             wal::empty_if_large(&connection, &self.path, self.lock_wait, wal::FOLLOWER_WAIT)?;
         }
-        Ok(Some(wal::size_bytes(&self.path)))
+        Ok(wal::size_bytes(&self.path))
     }
 
-    fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        history::revisions(&self.quick()?.connection, limit)
-    }
-
-    fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-        history::published(&self.quick()?.connection, number)
-    }
-
-    fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
-        history::published_at(&self.quick()?.connection, time)
-    }
-
-    fn read_products(
-        &self,
-        moment: Moment,
-        visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
-        history::read_products(&mut self.connect()?, moment, visit)
-    }
-
-    fn product(
-        &self,
-        code: &ProductCode,
-        moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError> {
-        history::at(&mut self.quick()?.connection, moment, |transaction, _| {
-            history::product(transaction, code, moment)
-        })
-        .map(Option::flatten)
-    }
-
-    fn version_spans(
-        &self,
-        code: &ProductCode,
-        limit: u32,
-    ) -> Result<Vec<VersionSpan>, StoreError> {
-        history::version_spans(&self.quick()?.connection, code, limit)
-    }
-
-    fn revision_changes(
-        &self,
-        number: u64,
-        kind: Option<ChangeKind>,
-        after: Option<&ProductCode>,
-        limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError> {
-        let mut quick = self.quick()?;
-        // One read transaction: whether the revision can be read, and what it changed.
-        let transaction = quick
-            .connection
-            .transaction()
-            .map_err(during("reading the history"))?;
-        history::revision_changes(&transaction, number, kind, after, limit)
-    }
-
-    fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-        texts::read(&self.quick()?.connection, digest)
-    }
-
-    fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
-        texts::fetched(&self.quick()?.connection, url)
-    }
-
-    fn document_form(&self) -> DocumentForm {
-        DocumentForm::Packed
-    }
-
-    fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let begun = publish::SqlitePublication::begin(self.connect_to_write()?);
-        let publication = self.with_lock_holder(begun)?;
-        Ok(Box::new(publication))
-    }
-
-    fn set_text_status(
-        &self,
-        digest: &TextDigest,
-        status: TextStatus,
-        context: &AuditContext,
-    ) -> Result<bool, StoreError> {
-        let connection = &mut self.connect_to_change()?;
-        self.with_lock_holder(texts::set_status(connection, digest, status, context))
-    }
-
-    fn plan_prune(
-        &self,
-        keep: Keep,
-        texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError> {
-        prune::plan(&mut self.connect()?, keep, texts_kept_since)
-    }
-
-    fn prune(&self, keep: Keep, texts_kept_since: Timestamp) -> Result<PruneReport, StoreError> {
-        self.with_lock_holder(prune::prune(&mut self.connect()?, keep, texts_kept_since))
-    }
-
-    fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        keys::read(&mut self.quick()?.connection)
-    }
-
-    fn change_keys(
-        &self,
-        context: &AuditContext,
-        decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError> {
-        let connection = &mut self.connect_to_change()?;
-        self.with_lock_holder(keys::change(connection, context, decide))
-    }
-
-    fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        let mut quick = self.quick()?;
-        let recorded = keys::record_use(&mut quick.connection, uses, self.lock_wait);
-        quick.close_on_error(&recorded)?;
-        recorded
-    }
-
-    fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
-        let mut quick = self.quick()?;
-        let added = key_days::add(&mut quick.connection, days, kept_since, self.lock_wait);
-        quick.close_on_error(&added)?;
-        added
-    }
-
-    fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
-        key_days::read(&self.quick()?.connection, since)
-    }
-
-    fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
-        audit::read(&self.quick()?.connection, subject, limit)
-    }
-
-    fn check(&self) -> Result<Vec<Problem>, StoreError> {
+    /// See [`Store::check`](crate::Store::check).
+    pub(crate) fn check(&self) -> Result<Vec<Problem>, StoreError> {
         // Read-only: a backup must keep every byte.
         file_id(&self.path)?;
-        let mut problems = check::check(&mut open::backup(&self.path)?.0)?;
-        let webhooks = webhooks::path(&self.path);
+        let mut problems = check::check_file(&mut open::backup(&self.path)?)?;
+        let webhooks = place::path(&self.path);
         if webhooks.exists() {
             problems.extend(check::check_webhooks(&mut open::read_only(&webhooks)?)?);
         }
         Ok(problems)
     }
 
-    fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
-        backup::backup(&self.connect()?, &self.path, path)
+    /// Opens the file to read it only: it isn't changed.
+    pub(crate) fn open_read_only(&self) -> Result<Connection, StoreError> {
+        open::backup(&self.path)
     }
 
-    fn restore(&self, path: &Path, context: &AuditContext) -> Result<Option<Revision>, StoreError> {
-        let connection = self.connect_to_write()?;
-        self.with_lock_holder(backup::restore(connection, &self.path, path, context))
+    /// See [`Store::backup`](crate::Store::backup).
+    pub(crate) fn backup(&self, path: &Path) -> Result<Option<Revision>, StoreError> {
+        backup::backup(&self.connect()?, &self.path, path)
     }
+}
+
+/// Returns SQLite's query plan of a statement, which is written as PostgreSQL takes it; one step per line.
+#[cfg(test)]
+pub(crate) fn plan(sql: &str) -> String {
+    let connection = Connection::open_in_memory().unwrap();
+    connection
+        .execute_batch(include_str!("schema.sql"))
+        .unwrap();
+    let sql = crate::db::sqlite_sql(sql);
+    let mut statement = connection
+        .prepare(&format!("explain query plan {sql}"))
+        .unwrap();
+    // Unbound parameters are null; the plan doesn't depend on them.
+    let mut rows = statement.raw_query();
+    let mut steps = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        steps.push(row.get::<_, String>(3).unwrap());
+    }
+    steps.join("\n")
 }

@@ -8,26 +8,18 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{during, keys, pack};
+use super::during;
 use crate::fail_point::FailPoint;
 use crate::{IfMissing, StoreError};
 
-/// Marks the file as Vitrine's in its header ("Vitr").
-const APPLICATION_ID: u32 = 0x5669_7472;
+/// Marks the file as Vitrine's in its header ("Vtrn").
+const APPLICATION_ID: u32 = 0x5674_726e;
+
+/// The mark of files from before the first release ("Vitr"), whose formats are called 0.1 to 0.10 here.
+const FORMER_APPLICATION_ID: u32 = 0x5669_7472;
 
 /// All migrations in order; `user_version` of the file is the number that were applied.
-pub(super) const MIGRATIONS: [&str; 10] = [
-    include_str!("migrations/0001.sql"),
-    include_str!("migrations/0002.sql"),
-    include_str!("migrations/0003.sql"),
-    include_str!("migrations/0004.sql"),
-    include_str!("migrations/0005.sql"),
-    include_str!("migrations/0006.sql"),
-    include_str!("migrations/0007.sql"),
-    include_str!("migrations/0008.sql"),
-    include_str!("migrations/0009.sql"),
-    include_str!("migrations/0010.sql"),
-];
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
 /// Opens the file, creates it if `if_missing` says so, and migrates it. `lock_wait` is the maximum time that it waits for
 /// another writer, now and later.
@@ -51,9 +43,9 @@ pub(super) fn open(
     }
     let mut connection = plain_connection(path, lock_wait)?;
     // First: configuring writes, and this may be another program's database.
-    recognise_in_transaction(&mut connection, path)?;
+    recognise_in_transaction(&mut connection, path, MIGRATIONS)?;
     set_up(&connection, path, lock_wait)?;
-    migrate(&mut connection, path)?;
+    migrate(&mut connection, path, MIGRATIONS)?;
     Ok(connection)
 }
 
@@ -72,14 +64,14 @@ fn create(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens a configured connection to an existing file.
-pub(super) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
+pub(crate) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
     let connection = plain_connection(path, lock_wait)?;
     set_up(&connection, path, lock_wait)?;
     Ok(connection)
 }
 
-/// Opens a backup read-only, and returns its schema, too. Refuses files that aren't stores, and empty ones.
-pub(super) fn backup(path: &Path) -> Result<(Connection, u32), StoreError> {
+/// Opens a backup read-only. Refuses files that aren't stores, and empty ones.
+pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
     // SQLite reports a directory as an I/O error, and would wait for a pipe.
     if path.exists() && !path.is_file() {
         return Err(StoreError::NotAStore {
@@ -88,35 +80,33 @@ pub(super) fn backup(path: &Path) -> Result<(Connection, u32), StoreError> {
         });
     }
     let connection = read_only(path)?;
-    match recognise(&connection, path)? {
+    match recognise(&connection, path, MIGRATIONS)? {
         0 => Err(StoreError::NotAStore {
             place: path.display().to_string(),
             reason: "it is empty".to_owned(),
         }),
-        schema => Ok((connection, schema)),
+        _ => Ok(connection),
     }
-}
-
-/// See [`StoreAddress::bytes_to_migrate`](crate::StoreAddress::bytes_to_migrate).
-pub(crate) fn bytes_to_migrate(path: &Path) -> Option<u64> {
-    let file = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let schema = recognise(&read_only(path).ok()?, path).ok()?;
-    (1..pack::SCHEMA).contains(&schema).then_some(file.len())
 }
 
 /// Opens a read-only connection, which writes no files beside it, either, if none are needed.
 pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
-    // Absolute: SQLite takes a name that begins with `file:` for a URI.
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(&path, flags).map_err(cannot_open(&path))
+    open_file(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// Opens an existing file. All connections to files are opened here.
+fn open_file(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
+    // Absolute: SQLite takes a name that begins with `file:` for a URI, and `:memory:` for no file.
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(absolute, flags).map_err(cannot_open(path))
 }
 
 /// Opens and migrates a copy of a backup, which stays a single file.
-pub(super) fn migrated(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn copied(path: &Path) -> Result<Connection, StoreError> {
     // No other process knows it.
     let mut connection = plain_connection(path, Duration::ZERO)?;
-    migrate(&mut connection, path)?;
+    migrate(&mut connection, path, MIGRATIONS)?;
     Ok(connection)
 }
 
@@ -127,9 +117,8 @@ fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(stable_plans, true).map(drop)
 }
 
-fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(cannot_open(path))?;
+pub(crate) fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Connection, StoreError> {
+    let connection = open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let is_readonly = connection.is_readonly(rusqlite::MAIN_DB);
     if is_readonly.map_err(cannot_open(path))? && is_writable(path) {
         // SQLite falls back to reading if it can't open for writing now, out of descriptors for one. Such a connection
@@ -201,41 +190,28 @@ fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
 }
 
 /// Applies all missing migrations in one transaction.
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    if recognise_in_transaction(connection, path)? == known {
+fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<(), StoreError> {
+    if recognise_in_transaction(connection, path, migrations)? == migrations.len() {
         return Ok(());
     }
-    let failed = during("migrating the store");
-    // A table is replaced by another one, to which others refer. Within a transaction the setting can't be changed.
-    connection
-        .pragma_update(None, "foreign_keys", false)
-        .map_err(&failed)?;
-    let migrated = migrate_in_transaction(connection, path);
-    connection
-        .pragma_update(None, "foreign_keys", true)
-        .map_err(&failed)?;
-    migrated
-}
-
-fn migrate_in_transaction(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     let failed = during("migrating the store");
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(&failed)?;
     // Again inside the transaction: two processes may have come this far.
-    let found = recognise(&transaction, path)?;
-    apply(&transaction, found)?;
-    // Later migrations mustn't write them: a digest that doesn't match is a finding.
-    if !keys::has_digests(found) {
-        keys::write_digests(&transaction)?;
+    let applied = recognise(&transaction, path, migrations)?;
+    for migration in migrations.iter().skip(applied) {
+        transaction.execute_batch(migration).map_err(&failed)?;
     }
     transaction
         .pragma_update(None, "application_id", APPLICATION_ID)
         .map_err(&failed)?;
     transaction
-        .pragma_update(None, "user_version", known)
+        .pragma_update(None, "user_version", migrations.len())
         .map_err(&failed)?;
     FailPoint::StoreMigrated.pass()?;
     // No special error at the commit: the data is the same whether it took effect or not.
@@ -244,28 +220,24 @@ fn migrate_in_transaction(connection: &mut Connection, path: &Path) -> Result<()
     Ok(())
 }
 
-/// Applies the migrations after the schema `found`.
-pub(super) fn apply(connection: &Connection, found: u32) -> Result<(), StoreError> {
-    let failed = during("migrating the store");
-    pack::add_function(connection).map_err(&failed)?;
-    for migration in MIGRATIONS.iter().skip(found as usize) {
-        connection.execute_batch(migration).map_err(&failed)?;
-    }
-    match found < pack::SCHEMA {
-        true => pack::move_bases(connection),
-        false => Ok(()),
-    }
-}
-
 /// Runs [`recognise`] in a transaction: another process may be creating the store, and a half-created one would look like
 /// another program's.
-fn recognise_in_transaction(connection: &mut Connection, path: &Path) -> Result<u32, StoreError> {
+fn recognise_in_transaction(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<usize, StoreError> {
     let transaction = connection.transaction().map_err(cannot_open(path))?;
-    recognise(&transaction, path)
+    recognise(&transaction, path, migrations)
 }
 
-/// Returns the schema version of the file, 0 for an empty file. Refuses other programs' databases.
-fn recognise(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
+/// Returns the number of migrations that were applied, 0 for an empty file. Refuses other programs' databases, and stores of
+/// other formats.
+fn recognise(
+    connection: &Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<usize, StoreError> {
     let number = |sql: &str| {
         connection
             .query_row(sql, [], |row| row.get::<_, u32>(0))
@@ -274,18 +246,55 @@ fn recognise(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
     let application_id = number("pragma application_id")?;
     let found = number("pragma user_version")?;
     let tables = number("select count(*) from sqlite_schema")?;
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let other_format = |found| StoreError::OtherFormat {
+        place: path.display().to_string(),
+        found,
+        known: migrations.len(),
+    };
     match (application_id, found) {
         (0, 0) if tables == 0 => Ok(0),
-        (APPLICATION_ID, found) if found <= known => Ok(found),
-        (APPLICATION_ID, found) => Err(StoreError::NewerSchema {
-            place: path.display().to_string(),
-            found,
-            known,
-        }),
+        (APPLICATION_ID, found) => match found as usize {
+            applied if (1..=migrations.len()).contains(&applied) => Ok(applied),
+            _ => Err(other_format(found.to_string())),
+        },
+        (FORMER_APPLICATION_ID, found) => Err(other_format(format!("0.{found}"))),
         _ => Err(StoreError::NotAStore {
             place: path.display().to_string(),
             reason: "it is another program's SQLite database".to_owned(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_migration_is_applied_to_a_store_with_data() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let now = Duration::ZERO;
+        let mut connection = open(&path, IfMissing::Create, now).unwrap();
+        let id = |connection: &Connection| -> String {
+            let sql = "select store_id from state";
+            connection.query_row(sql, [], |row| row.get(0)).unwrap()
+        };
+        let before = id(&connection);
+        let second = "alter table state add column colour text not null default 'red'";
+        let migrations = [MIGRATIONS[0], second];
+        // One that fails changes nothing.
+        let spoilt = [MIGRATIONS[0], second, "no SQL"];
+        migrate(&mut connection, &path, &spoilt).unwrap_err();
+        for _ in 0..2 {
+            migrate(&mut connection, &path, &migrations).unwrap();
+        }
+        let sql = "select colour from state";
+        let colour: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!((colour.as_str(), id(&connection)), ("red", before));
+        drop(connection);
+        let refused = open(&path, IfMissing::Create, now).unwrap_err();
+        let is_newer =
+            matches!(&refused, StoreError::OtherFormat { found, known: 1, .. } if found == "2");
+        assert!(is_newer, "{refused}");
     }
 }

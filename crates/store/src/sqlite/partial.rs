@@ -12,7 +12,7 @@ use crate::fail_point::FailPoint;
 use crate::values::random_id;
 
 /// An incomplete file.
-pub(super) struct Partial {
+pub(crate) struct Partial {
     path: PathBuf,
     /// Final path.
     target: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Partial {
 
 impl Partial {
     /// Creates an empty file beside `target`.
-    pub(super) fn create_beside(target: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn create_beside(target: &Path) -> Result<Self, StoreError> {
         // Absolute: SQLite takes a name that begins with `file:` for a URI.
         let target = std::path::absolute(target).map_err(failed("find", target))?;
         let random = random_id()?;
@@ -36,7 +36,7 @@ impl Partial {
         Ok(partial)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -49,7 +49,7 @@ impl Partial {
     }
 
     /// Syncs the file and gives it its final name. Fails if a file of that name exists.
-    pub(super) fn place(self) -> Result<(), StoreError> {
+    pub(crate) fn place(self) -> Result<(), StoreError> {
         let written = File::open(&self.path).and_then(|file| file.sync_all());
         written.map_err(failed("write", &self.path))?;
         FailPoint::FileSynced.pass()?;
@@ -92,7 +92,7 @@ impl Drop for Partial {
 }
 
 /// Appends `ending` to the path's file name.
-pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     PathBuf::from(name)

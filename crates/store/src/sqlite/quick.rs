@@ -11,9 +11,9 @@ use super::{SqliteStore, during, open};
 use crate::{IfMissing, StoreError};
 
 /// Device and inode: identify a file when its path is given to another one.
-pub(super) type FileId = (u64, u64);
+pub(crate) type FileId = (u64, u64);
 
-pub(super) fn file_id(path: &Path) -> Result<FileId, StoreError> {
+pub(crate) fn file_id(path: &Path) -> Result<FileId, StoreError> {
     match std::fs::metadata(path) {
         Ok(file) => Ok((file.dev(), file.ino())),
         Err(_) => Err(StoreError::Missing {
@@ -23,8 +23,8 @@ pub(super) fn file_id(path: &Path) -> Result<FileId, StoreError> {
 }
 
 /// A connection, and the identity of its file.
-pub(super) struct Quick {
-    pub(super) connection: Connection,
+pub(crate) struct Quick {
+    pub(crate) connection: Connection,
     file: FileId,
 }
 
@@ -45,12 +45,12 @@ impl Quick {
 
     /// Closes the file if a call failed, so that the next call reopens it. While it is open, SQLite may believe that it
     /// still holds a lock, or go on reading a log that it couldn't open for writing.
-    pub(super) fn close_on_error<T>(
+    pub(crate) fn close_on_error<T>(
         &mut self,
         outcome: &Result<T, StoreError>,
     ) -> Result<(), StoreError> {
         match outcome {
-            Ok(_) | Err(StoreError::Busy { .. }) => {}
+            Ok(_) | Err(StoreError::Busy { .. } | StoreError::Pruned { .. }) => {}
             Err(_) => *self = Self::closed()?,
         }
         Ok(())
@@ -58,7 +58,7 @@ impl Quick {
 }
 
 /// The held connection, for one call.
-pub(super) struct QuickGuard<'s> {
+pub(crate) struct QuickGuard<'s> {
     held: MutexGuard<'s, Quick>,
     stays_open: bool,
 }
@@ -89,7 +89,7 @@ impl Drop for QuickGuard<'_> {
 
 impl SqliteStore {
     /// Returns the held connection, reopened if the path names another file now.
-    pub(super) fn quick(&self) -> Result<QuickGuard<'_>, StoreError> {
+    pub(crate) fn quick(&self) -> Result<QuickGuard<'_>, StoreError> {
         // After a panic elsewhere the transaction was rolled back: the connection is usable.
         let mut held = self.quick.lock().unwrap_or_else(PoisonError::into_inner);
         let file = file_id(&self.path)?;

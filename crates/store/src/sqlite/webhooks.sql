@@ -1,5 +1,5 @@
 -- Webhook endpoints: a file of their own beside the store, since loads hold the store's only writer's lock. Backups of the store
--- have the same tables (migrations/0006.sql).
+-- have the same tables (schema.sql).
 create table webhook_state (
     store_id         text not null,     -- the store that the file belongs to
     changes          integer not null,  -- goes up by random steps with each change by an operator
@@ -13,7 +13,7 @@ create table webhook_endpoint (
     fence         integer not null default 0,
     lease         text,                 -- token of the holder
     leased_until  integer,              -- milliseconds since the machine's start
-    boot          text                  -- that start
+    clock         text                  -- id of that start
 ) strict;
 
 create table webhook_attempt (

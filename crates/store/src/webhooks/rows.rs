@@ -1,5 +1,6 @@
-//! Rows of endpoints, as both stores have them, and what operators and deliverers do to them. A store gives the rows of an open
-//! transaction; all rules are here.
+//! Rows of endpoints, and what operators and deliverers do to them in a transaction.
+//!
+//! Deliverers lease rows by a clock that nobody sets: the database's in PostgreSQL, the machine's since its start in SQLite.
 
 use std::collections::HashMap;
 
@@ -8,12 +9,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Attempt, DeliveryUpdate, Endpoint, EndpointChange, EndpointStatus, KEPT_ATTEMPTS, Lease,
+    Attempt, DeliveryUpdate, Endpoint, EndpointChange, EndpointStatus, KEPT_ATTEMPTS, LEASE, Lease,
     MAX_ENDPOINTS, MAX_SECRETS, NewEndpoint, Progress, SecretGeneration, WebhookState,
 };
 use crate::StoreError;
 use crate::audit::{Change, webhook_change};
-use crate::values::random_id;
+use crate::db::{Row, Tx, Value, values};
+use crate::values::{random_id, random_step};
 
 /// Returns a stored document.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
@@ -51,52 +53,28 @@ pub(crate) enum Which<'a> {
     Free(&'a [String]),
 }
 
-/// Rows of an open transaction.
-pub(crate) trait Rows {
-    /// Reads the state.
-    fn state(&mut self) -> Result<WebhookState, StoreError>;
-
-    /// Writes the state.
-    fn set_state(&mut self, state: &WebhookState) -> Result<(), StoreError>;
-
-    /// Reads endpoints.
-    fn read(&mut self, which: Which<'_>) -> Result<Vec<StoredEndpoint>, StoreError>;
-
-    /// Inserts an endpoint without lease.
-    fn insert(&mut self, endpoint: &Endpoint) -> Result<(), StoreError>;
-
-    /// Writes endpoints that were read.
-    fn write(&mut self, rows: &[StoredEndpoint]) -> Result<(), StoreError>;
-
-    /// Deletes endpoints and their attempts.
-    fn delete(&mut self, ids: &[String]) -> Result<(), StoreError>;
-
-    /// Adds attempts, and deletes those of the same endpoints before the last `kept`.
-    fn add_attempts(&mut self, attempts: &[(&str, &Attempt)], kept: u32) -> Result<(), StoreError>;
-}
-
 /// Steps the counter of changes.
-fn count(rows: &mut impl Rows) -> Result<(), StoreError> {
-    let state = rows.state()?;
-    count_with(rows, state.changes, state.key_fingerprint)
+fn count(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let state = state(tx)?;
+    count_with(tx, state.changes, state.key_fingerprint)
 }
 
 /// Steps the counter of changes, and sets the fingerprint of the key file.
 fn count_with(
-    rows: &mut impl Rows,
+    tx: &mut Tx<'_>,
     changes: u64,
     key_fingerprint: Option<String>,
 ) -> Result<(), StoreError> {
-    let random = u64::from_str_radix(random_id()?.get(..8).unwrap_or("1"), 16).unwrap_or(1);
-    rows.set_state(&WebhookState {
-        changes: changes.wrapping_add(1 + random) & (u64::MAX >> 1),
+    let state = WebhookState {
+        changes: changes.wrapping_add(random_step()?.unsigned_abs()) & (u64::MAX >> 1),
         key_fingerprint,
-    })
+    };
+    set_state(tx, &state)
 }
 
-/// See [`WebhookStore::create_endpoint`](super::WebhookStore::create_endpoint).
+/// See [`Store::create_endpoint`](crate::Store::create_endpoint).
 pub(crate) fn create(
-    rows: &mut impl Rows,
+    tx: &mut Tx<'_>,
     new: &NewEndpoint,
     key_fingerprint: &str,
 ) -> Result<Changed<()>, StoreError> {
@@ -110,12 +88,12 @@ pub(crate) fn create(
         salt,
         position,
     } = new.clone();
-    let state = rows.state()?;
+    let state = state(tx)?;
     let known = state.key_fingerprint;
     if known.is_some_and(|known| known != key_fingerprint) {
         return Err(StoreError::WebhookKeyDiffers);
     }
-    if rows.read(Which::All)?.len() >= MAX_ENDPOINTS {
+    if read(tx, Which::All)?.len() >= MAX_ENDPOINTS {
         return Err(StoreError::Unsupported(
             "there are 20,000 webhook endpoints, which is the limit; nothing was changed",
         ));
@@ -140,8 +118,8 @@ pub(crate) fn create(
         },
         test: None,
     };
-    rows.insert(&endpoint)?;
-    count_with(rows, state.changes, Some(key_fingerprint.to_owned()))?;
+    insert(tx, &endpoint)?;
+    count_with(tx, state.changes, Some(key_fingerprint.to_owned()))?;
     Ok(((), vec![webhook_change(None, Some(&endpoint))]))
 }
 
@@ -151,13 +129,13 @@ fn now() -> Timestamp {
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
-/// See [`WebhookStore::change_endpoint`](super::WebhookStore::change_endpoint).
+/// See [`Store::change_endpoint`](crate::Store::change_endpoint).
 pub(crate) fn change(
-    rows: &mut impl Rows,
+    tx: &mut Tx<'_>,
     id: &str,
     change: &EndpointChange,
 ) -> Result<Changed<Option<Endpoint>>, StoreError> {
-    let Some(mut row) = rows.read(Which::These(&[id.to_owned()]))?.pop() else {
+    let Some(mut row) = read(tx, Which::These(&[id.to_owned()]))?.pop() else {
         return Ok((None, Vec::new()));
     };
     let before = row.endpoint.clone();
@@ -198,8 +176,8 @@ pub(crate) fn change(
         }
     }
     let after = row.endpoint.clone();
-    rows.write(&[row])?;
-    count(rows)?;
+    write(tx, &[row])?;
+    count(tx)?;
     let change = webhook_change(Some(&before), Some(&after));
     Ok((Some(after), vec![change]))
 }
@@ -238,66 +216,66 @@ fn rotate(endpoint: &mut Endpoint, salt: [u8; 16], overlap_ends_at: Timestamp) {
     endpoint.secrets.insert(0, newest);
 }
 
-/// See [`WebhookStore::move_endpoints`](super::WebhookStore::move_endpoints).
+/// See [`Store::move_endpoints`](crate::Store::move_endpoints).
 pub(crate) fn move_all(
-    rows: &mut impl Rows,
+    tx: &mut Tx<'_>,
     from_key: &str,
     to_key: &str,
 ) -> Result<Changed<u64>, StoreError> {
-    let all = rows.read(Which::All)?;
+    let all = read(tx, Which::All)?;
     let own = all.into_iter().filter(|row| row.endpoint.key == from_key);
     let ids: Vec<String> = own.map(|row| row.endpoint.id).collect();
     if ids.is_empty() {
         return Ok((0, Vec::new()));
     }
-    let mut own = rows.read(Which::These(&ids))?;
+    let mut own = read(tx, Which::These(&ids))?;
     let mut changes = Vec::with_capacity(own.len());
     for row in &mut own {
         let before = row.endpoint.clone();
         to_key.clone_into(&mut row.endpoint.key);
         changes.push(webhook_change(Some(&before), Some(&row.endpoint)));
     }
-    rows.write(&own)?;
-    count(rows)?;
+    write(tx, &own)?;
+    count(tx)?;
     Ok((own.len() as u64, changes))
 }
 
-/// See [`WebhookStore::delete_endpoint`](super::WebhookStore::delete_endpoint).
-pub(crate) fn delete(rows: &mut impl Rows, id: &str) -> Result<Changed<bool>, StoreError> {
+/// See [`Store::delete_endpoint`](crate::Store::delete_endpoint).
+pub(crate) fn delete_one(tx: &mut Tx<'_>, id: &str) -> Result<Changed<bool>, StoreError> {
     let ids = [id.to_owned()];
-    let Some(row) = rows.read(Which::These(&ids))?.pop() else {
+    let Some(row) = read(tx, Which::These(&ids))?.pop() else {
         return Ok((false, Vec::new()));
     };
-    rows.delete(&ids)?;
-    match rows.read(Which::All)?.is_empty() {
+    delete(tx, &ids)?;
+    match read(tx, Which::All)?.is_empty() {
         // Secrets of other endpoints may be derived from another file.
         true => {
-            let changes = rows.state()?.changes;
-            count_with(rows, changes, None)?;
+            let changes = state(tx)?.changes;
+            count_with(tx, changes, None)?;
         }
-        false => count(rows)?,
+        false => count(tx)?,
     }
     Ok((true, vec![webhook_change(Some(&row.endpoint), None)]))
 }
 
 /// Replaces all endpoints by those of a backup, each paused for a reason and without attempts in flight.
 pub(crate) fn replace(
-    rows: &mut impl Rows,
+    tx: &mut Tx<'_>,
     endpoints: &[Endpoint],
     attempts: &[(String, Attempt)],
     key_fingerprint: Option<String>,
     reason: &str,
 ) -> Result<(), StoreError> {
-    let standing = rows.read(Which::All)?;
+    let standing = read(tx, Which::All)?;
     let ids: Vec<String> = standing.into_iter().map(|row| row.endpoint.id).collect();
-    rows.delete(&ids)?;
+    delete(tx, &ids)?;
     for endpoint in endpoints {
-        rows.insert(&paused(endpoint.clone(), reason))?;
+        insert(tx, &paused(endpoint.clone(), reason))?;
     }
     let attempts: Vec<(&str, &Attempt)> = attempts.iter().map(|(id, one)| (&**id, one)).collect();
-    rows.add_attempts(&attempts, KEPT_ATTEMPTS)?;
-    let changes = rows.state()?.changes;
-    count_with(rows, changes, key_fingerprint)
+    add_attempts(tx, &attempts, KEPT_ATTEMPTS)?;
+    let changes = state(tx)?.changes;
+    count_with(tx, changes, key_fingerprint)
 }
 
 /// Returns an endpoint as paused for a reason; a disabled one stays so.
@@ -314,29 +292,26 @@ fn paused(endpoint: Endpoint, reason: &str) -> Endpoint {
 }
 
 /// Pauses all active endpoints for a reason, and fences late writers.
-pub(crate) fn pause_all(rows: &mut impl Rows, reason: &str) -> Result<(), StoreError> {
-    let mut all = rows.read(Which::All)?;
+pub(crate) fn pause_all(tx: &mut Tx<'_>, reason: &str) -> Result<(), StoreError> {
+    let mut all = read(tx, Which::All)?;
     for row in &mut all {
         row.endpoint = paused(row.endpoint.clone(), reason);
         row.fence += 1;
         row.lease = None;
     }
-    rows.write(&all)?;
-    count(rows)
+    write(tx, &all)?;
+    count(tx)
 }
 
-/// See [`WebhookStore::take_endpoints`](super::WebhookStore::take_endpoints).
-pub(crate) fn take(
-    rows: &mut impl Rows,
-    ids: &[String],
-) -> Result<Vec<(Lease, Endpoint)>, StoreError> {
-    let mut free = rows.read(Which::Free(ids))?;
+/// See [`Store::take_endpoints`](crate::Store::take_endpoints).
+pub(crate) fn take(tx: &mut Tx<'_>, ids: &[String]) -> Result<Vec<(Lease, Endpoint)>, StoreError> {
+    let mut free = read(tx, Which::Free(ids))?;
     let token = random_id()?;
     for row in &mut free {
         row.fence += 1;
         (row.lease, row.renews) = (Some(token.clone()), true);
     }
-    rows.write(&free)?;
+    write(tx, &free)?;
     let taken = free.into_iter().map(|row| {
         let lease = Lease {
             endpoint: row.endpoint.id.clone(),
@@ -348,16 +323,13 @@ pub(crate) fn take(
     Ok(taken.collect())
 }
 
-/// See [`WebhookStore::update_deliveries`](super::WebhookStore::update_deliveries).
-pub(crate) fn update(
-    rows: &mut impl Rows,
-    updates: &[DeliveryUpdate],
-) -> Result<Vec<bool>, StoreError> {
+/// See [`Store::update_deliveries`](crate::Store::update_deliveries).
+pub(crate) fn update(tx: &mut Tx<'_>, updates: &[DeliveryUpdate]) -> Result<Vec<bool>, StoreError> {
     let ids: Vec<String> = updates
         .iter()
         .map(|one| one.lease.endpoint.clone())
         .collect();
-    let found = rows.read(Which::These(&ids))?;
+    let found = read(tx, Which::These(&ids))?;
     let mut found: HashMap<String, StoredEndpoint> = (found.into_iter())
         .map(|row| (row.endpoint.id.clone(), row))
         .collect();
@@ -377,8 +349,8 @@ pub(crate) fn update(
         }
     }
     let found: Vec<StoredEndpoint> = found.into_values().collect();
-    rows.write(&found)?;
-    rows.add_attempts(&attempts, KEPT_ATTEMPTS)?;
+    write(tx, &found)?;
+    add_attempts(tx, &attempts, KEPT_ATTEMPTS)?;
     Ok(written)
 }
 
@@ -405,4 +377,143 @@ fn apply(row: &mut StoredEndpoint, update: &DeliveryUpdate) -> bool {
         row.lease = None;
     }
     is_written
+}
+
+/// Reads the state; the default if there is none.
+pub(crate) fn state(tx: &mut Tx<'_>) -> Result<WebhookState, StoreError> {
+    let sql = "select changes, key_fingerprint from vitrine.webhook_state";
+    let found = tx.row(sql, &[], |row| {
+        Ok(WebhookState {
+            changes: row.count(0)?,
+            key_fingerprint: row.get(1)?,
+        })
+    });
+    Ok(found?.unwrap_or_default())
+}
+
+fn set_state(tx: &mut Tx<'_>, state: &WebhookState) -> Result<(), StoreError> {
+    let sql = "update vitrine.webhook_state set changes = $1, key_fingerprint = $2";
+    tx.execute(sql, values![state.changes, &state.key_fingerprint])
+        .map(drop)
+}
+
+/// Reads endpoints.
+pub(crate) fn read(tx: &mut Tx<'_>, which: Which<'_>) -> Result<Vec<StoredEndpoint>, StoreError> {
+    let select = "select document, fence, lease from vitrine.webhook_endpoint";
+    // Rows are locked in one order, since batches of deliverers meet.
+    match which {
+        Which::All => tx.rows(&format!("{select} order by number"), &[], stored),
+        Which::These(ids) => {
+            let sql = format!("{select} where id = any($1) order by id for update");
+            tx.rows(&sql, values![as_texts(ids).as_slice()], stored)
+        }
+        Which::Free(ids) => {
+            let clock = tx.lease_clock()?;
+            let sql = format!(
+                "{select} where id = any($2) and (lease is null or leased_until is null \
+                    or clock is distinct from $3 or leased_until <= {}) \
+                 order by id for update skip locked",
+                clock.now
+            );
+            let ids = as_texts(ids);
+            tx.rows(&sql, values![clock.value, ids.as_slice(), clock.id], stored)
+        }
+    }
+}
+
+fn as_texts(ids: &[String]) -> Vec<&str> {
+    ids.iter().map(String::as_str).collect()
+}
+
+/// Reads an endpoint.
+pub(crate) fn one(tx: &mut Tx<'_>, id: &str) -> Result<Option<Endpoint>, StoreError> {
+    let sql = "select document, fence, lease from vitrine.webhook_endpoint where id = $1";
+    tx.row(sql, values![id], |row| Ok(stored(row)?.endpoint))
+}
+
+fn stored(row: &Row<'_>) -> Result<StoredEndpoint, StoreError> {
+    Ok(StoredEndpoint {
+        endpoint: from_json(row.get(0)?)?,
+        fence: row.count(1)?,
+        lease: row.get(2)?,
+        renews: false,
+    })
+}
+
+/// Inserts an endpoint without lease.
+fn insert(tx: &mut Tx<'_>, endpoint: &Endpoint) -> Result<(), StoreError> {
+    let sql = "insert into vitrine.webhook_endpoint (id, document) values ($1, $2)";
+    tx.execute(sql, values![&endpoint.id, &to_json(endpoint)?])
+        .map(drop)
+}
+
+/// Writes endpoints that were read.
+fn write(tx: &mut Tx<'_>, rows: &[StoredEndpoint]) -> Result<(), StoreError> {
+    let (clock, lease) = (tx.lease_clock()?, LEASE.as_millis() as u64);
+    let sql = format!(
+        "update vitrine.webhook_endpoint set document = $3, fence = $4, lease = $5, \
+            leased_until = case when $6 then {} + $7 else leased_until end, \
+            clock = case when $6 then $8 else clock end \
+         where id = $2",
+        clock.now
+    );
+    let documents = rows.iter().map(|row| to_json(&row.endpoint));
+    let documents = documents.collect::<Result<Vec<String>, StoreError>>()?;
+    let values = rows.iter().zip(&documents).map(|(row, document)| {
+        let (now, id) = (clock.value, &row.endpoint.id);
+        let (fence, lease_token) = (row.fence, &row.lease);
+        values![
+            now,
+            id,
+            document,
+            fence,
+            lease_token,
+            row.renews,
+            lease,
+            clock.id
+        ]
+        .to_vec()
+    });
+    tx.execute_each(&sql, &values.collect::<Vec<_>>())
+}
+
+/// Deletes endpoints and their attempts.
+fn delete(tx: &mut Tx<'_>, ids: &[String]) -> Result<(), StoreError> {
+    let ids = as_texts(ids);
+    for sql in [
+        "delete from vitrine.webhook_endpoint where id = any($1)",
+        "delete from vitrine.webhook_attempt where endpoint = any($1)",
+    ] {
+        tx.execute(sql, values![ids.as_slice()])?;
+    }
+    Ok(())
+}
+
+/// Adds attempts, and deletes those of the same endpoints before the last `kept`.
+fn add_attempts(
+    tx: &mut Tx<'_>,
+    attempts: &[(&str, &Attempt)],
+    kept: u32,
+) -> Result<(), StoreError> {
+    let sql = "insert into vitrine.webhook_attempt (endpoint, number, document) \
+               select $1, coalesce(max(number), 0) + 1, $2 \
+               from vitrine.webhook_attempt where endpoint = $1";
+    let documents = attempts.iter().map(|(_, attempt)| to_json(attempt));
+    let documents = documents.collect::<Result<Vec<String>, StoreError>>()?;
+    let values = attempts.iter().zip(&documents);
+    let values = values.map(|((endpoint, _), document)| values![*endpoint, document].to_vec());
+    tx.execute_each(sql, &values.collect::<Vec<_>>())?;
+    let sql = "delete from vitrine.webhook_attempt where endpoint = $1 and number <= \
+                  (select max(number) - $2 from vitrine.webhook_attempt where endpoint = $1)";
+    let values = attempts
+        .iter()
+        .map(|(endpoint, _)| values![*endpoint, kept].to_vec());
+    tx.execute_each(sql, &values.collect::<Vec<Vec<Value<'_>>>>())
+}
+
+/// Returns the attempts of an endpoint, newest first.
+pub(crate) fn attempts(tx: &mut Tx<'_>, id: &str) -> Result<Vec<Attempt>, StoreError> {
+    let sql = "select document from vitrine.webhook_attempt where endpoint = $1 \
+               order by number desc";
+    tx.rows(sql, values![id], |row| from_json(row.get(0)?))
 }

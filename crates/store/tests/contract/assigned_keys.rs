@@ -1,4 +1,4 @@
-//! Keys with an assortment: where they are stored, in backups, beside older releases and damaged.
+//! Keys with an assortment: stored, in backups and damaged.
 
 use std::path::{Path, PathBuf};
 
@@ -8,50 +8,25 @@ use vitrine_store::assortment::{KeyView, RestorePlan};
 use vitrine_store::{IfMissing, Store, StoreError, open};
 
 use crate::assortments::{assigned, new, set};
-use crate::kept::{Kept, on_both, take_back_to_schema_3};
+use crate::kept::on_both;
 use crate::keys::{record, write};
 use crate::products::second;
 
-/// SQL that copies keys with an assortment into the table of keys without.
-const TO_BOTH_TABLES: &str = "insert into api_key select prefix, label, secret_hash, is_test, \
-     api_version, quota_requests, quota_seconds, created_at, expires_at, revoked_at, rotated_at, \
-     digest from assigned_key";
-
-/// Runs SQL, on PostgreSQL without triggers.
-fn run_without_triggers(kept: &Kept<'_>, sql: &str) {
-    match kept.url.starts_with("sqlite:") {
-        true => (kept.run)(sql),
-        false => (kept.run)(&format!("set session_replication_role = replica; {sql}")),
-    }
-}
-
 #[test]
-fn assigned_key_is_in_no_table_of_older_releases() {
+fn key_gets_and_loses_its_assortment() {
     on_both(|kept| {
         let store = kept.open();
-        set(&*store, "a", Some("one"));
-        let (plain, key) = (record(1, 1), assigned(2, "a"));
-        write(&*store, &[plain.clone(), key.clone()]);
-        let prefixes = |table: &str| (kept.query)(&format!("select prefix from {table}"));
-        let assert_in = |table: &str, prefix: &str| {
-            for found in ["api_key", "assigned_key"] {
-                let is_there = prefixes(found).iter().any(|found| found == prefix);
-                assert_eq!(is_there, found == table, "{prefix} in {found}");
-            }
-        };
-        assert_in("api_key", &plain.prefix);
-        assert_in("assigned_key", &key.prefix);
-        let moved = KeyRecord {
-            assortment: Some("a".to_owned()),
-            ..plain.clone()
-        };
-        let freed = KeyRecord {
+        set(&store, "a", Some("one"));
+        let plain = KeyRecord {
             assortment: None,
-            ..key.clone()
+            ..assigned(1, "a")
         };
-        write(&*store, &[moved, freed]);
-        assert_in("assigned_key", &plain.prefix);
-        assert_in("api_key", &key.prefix);
+        for key in [plain.clone(), assigned(1, "a"), plain] {
+            write(&store, std::slice::from_ref(&key));
+            let read = store.keys().unwrap();
+            assert_eq!(format!("{read:?}"), format!("{:?}", [key]));
+            assert_eq!(store.check().unwrap(), []);
+        }
     });
 }
 
@@ -68,15 +43,15 @@ fn too_many_assortments_are_refused() {
              insert into assortment_version (name, number, id, created_at, codes, digest, rules) \
              select 'n' || i, 1, 'i' || i, 0, 0, {digest}, '' from n"
         ));
-        let last = set(&*store, "last", Some("one"));
+        let last = set(&store, "last", Some("one"));
         let error = store.set_assortment(&new("more", Some("one")), None);
         let error = error.unwrap_err();
         let is_told = matches!(error, StoreError::AssortmentLimit { count: 10_001, .. });
         assert!(is_told, "{error}");
         // Those that are there can be edited, and a removal makes room.
-        set(&*store, "last", Some("two"));
-        set(&*store, "n1", None);
-        set(&*store, "more", Some("one"));
+        set(&store, "last", Some("two"));
+        set(&store, "n1", None);
+        set(&store, "more", Some("one"));
         let read = store.read_assortments(&[("last".to_owned(), last.id)]);
         assert_eq!(read.unwrap().changed.len(), 10_000);
     });
@@ -107,27 +82,23 @@ fn damaged_assortments_are_found() {
         ),
         ("delete from assortment_version", &["key_assortment"]),
         (
-            "update assigned_key set assortment = 'b'",
+            "update api_key set assortment = 'b'",
             &["api_key_digest", "key_assortment"],
         ),
+        ("update api_key set expires_at = 9", &["api_key_digest"]),
         (
-            "update assigned_key set expires_at = 9",
-            &["api_key_digest"],
-        ),
-        (
-            "update assigned_key set quota_seconds = 60",
+            "update api_key set quota_seconds = 60",
             &["api_key", "api_key_digest"],
         ),
-        (TO_BOTH_TABLES, &["api_key_twice"]),
         ("update state set assortments_counter = -1", &["counter"]),
     ] {
         on_both(|kept| {
             let store = kept.open();
-            set(&*store, "a", Some("one"));
-            set(&*store, "a", Some("two"));
-            write(&*store, &[assigned(1, "a")]);
+            set(&store, "a", Some("one"));
+            set(&store, "a", Some("two"));
+            write(&store, &[assigned(1, "a")]);
             assert_eq!(store.check().unwrap(), []);
-            run_without_triggers(kept, sql);
+            (kept.run)(sql);
             let problems = store.check().unwrap();
             let mut broken: Vec<&str> = problems.iter().map(|problem| problem.rule).collect();
             broken.sort_unstable();
@@ -137,79 +108,11 @@ fn damaged_assortments_are_found() {
     }
 }
 
-#[test]
-fn key_in_both_tables_has_its_assortment() {
-    on_both(|kept| {
-        let store = kept.open();
-        set(&*store, "a", Some("one"));
-        let key = assigned(1, "a");
-        write(&*store, std::slice::from_ref(&key));
-        if kept.url.starts_with("postgres:") {
-            // As an older release restores it from a backup.
-            (kept.run)(TO_BOTH_TABLES);
-            assert!((kept.query)("select prefix from api_key").is_empty());
-        }
-        run_without_triggers(kept, TO_BOTH_TABLES);
-        let names = || -> Vec<Option<String>> {
-            let keys = store.keys().unwrap().into_iter();
-            keys.map(|key| key.assortment).collect()
-        };
-        assert_eq!(names(), [Some("a".to_owned())]);
-        // Its next change leaves one.
-        for assortment in [Some("a".to_owned()), None] {
-            let changed = KeyRecord {
-                assortment: assortment.clone(),
-                ..key.clone()
-            };
-            write(&*store, &[changed]);
-            assert_eq!(names(), [assortment]);
-            assert_eq!(store.check().unwrap(), []);
-        }
-    });
-}
-
-#[test]
-fn schema_without_assortments_is_migrated() {
-    on_both(|kept| {
-        let store = kept.open();
-        let key = record(1, 1);
-        write(&*store, std::slice::from_ref(&key));
-        drop(store);
-        let previous = match kept.url.starts_with("sqlite:") {
-            true => "pragma user_version = 3",
-            false => "update schema_version set version = 3",
-        };
-        kept.take_back_to_schema_3();
-        (kept.run)(previous);
-        let store = kept.open();
-        assert_eq!(store.check().unwrap(), []);
-        assert_eq!(store.assortments().unwrap(), []);
-        assert_eq!(store.keys().unwrap()[0].assortment, None);
-        set(&*store, "a", Some("one"));
-        write(&*store, &[assigned(1, "a")]);
-        assert_eq!(store.keys().unwrap()[0].assortment.as_deref(), Some("a"));
-        if kept.url.starts_with("postgres:") {
-            // A dump of the previous schema is restored beside the tables, which stay.
-            run_without_triggers(kept, TO_BOTH_TABLES);
-            (kept.run)(
-                "drop trigger skip_assigned_key on api_key; \
-                 alter table state drop column assortments_counter; \
-                 alter table state drop column assortments_accepted; \
-                 update schema_version set version = 3",
-            );
-            let store = kept.open();
-            assert_eq!(store.keys().unwrap()[0].assortment.as_deref(), Some("a"));
-            assert_eq!(store.assortments().unwrap().len(), 1);
-            assert!((kept.query)("select prefix from api_key").is_empty());
-        }
-    });
-}
-
 /// Creates an SQLite store, prepares it and backs it up.
-fn backup(directory: &Path, name: &str, prepare: impl FnOnce(&dyn Store)) -> PathBuf {
+fn backup(directory: &Path, name: &str, prepare: impl FnOnce(&Store)) -> PathBuf {
     let url = format!("sqlite:{}", directory.join(name).display());
     let store = open(&url, IfMissing::Create).unwrap();
-    prepare(&*store);
+    prepare(&store);
     let path = directory.join(format!("{name}.backup"));
     store.backup(&path).unwrap();
     path
@@ -250,15 +153,15 @@ fn restored_assortments_are_planned_and_come_back() {
             write(store, &[gone.clone(), expired.clone(), record(9, 9)]);
         });
         let store = kept.open();
-        set(&*store, "a", Some("new"));
-        set(&*store, "b", Some("same"));
+        set(&store, "a", Some("new"));
+        set(&store, "b", Some("same"));
         let revoked = KeyRecord {
             revoked_at: Some(second(500)),
             ..assigned(5, "b")
         };
-        write(&*store, &[assigned(1, "a"), assigned(2, "b"), record(3, 3)]);
-        write(&*store, &[assigned(4, "a"), revoked, record(6, 6)]);
-        write(&*store, &[record(7, 7), record(8, 8)]);
+        write(&store, &[assigned(1, "a"), assigned(2, "b"), record(3, 3)]);
+        write(&store, &[assigned(4, "a"), revoked, record(6, 6)]);
+        write(&store, &[record(7, 7), record(8, 8)]);
         let context = crate::audited::set_key();
         store.accept_assortments(&context).unwrap();
         let before = store.state().unwrap();
@@ -313,12 +216,12 @@ fn revocation_of_an_assigned_key_survives_a_restore() {
             write(store, &[assigned(1, "a"), record(2, 2)]);
         });
         let store = kept.open();
-        set(&*store, "b", Some("one"));
+        set(&store, "b", Some("one"));
         let revoked = |key: KeyRecord| KeyRecord {
             revoked_at: Some(second(500)),
             ..key
         };
-        write(&*store, &[revoked(record(1, 1)), revoked(assigned(2, "b"))]);
+        write(&store, &[revoked(record(1, 1)), revoked(assigned(2, "b"))]);
         assert_eq!(changes(store.plan_restore(&path).unwrap()), []);
         store.restore(&path, &crate::audited::set_key()).unwrap();
         let keys = store.keys().unwrap();
@@ -340,13 +243,10 @@ fn backup_without_assortments_is_planned_unchanged() {
         let path = backup(kept.directory, "source.db", |store| {
             write(store, &[record(1, 1), record(2, 2)]);
         });
-        let older = take_back_to_schema_3(&path);
-        older.pragma_update(None, "user_version", 3).unwrap();
-        drop(older);
         let bytes = std::fs::read(&path).unwrap();
         let store = kept.open();
-        set(&*store, "a", Some("one"));
-        write(&*store, &[assigned(1, "a"), record(2, 2)]);
+        set(&store, "a", Some("one"));
+        write(&store, &[assigned(1, "a"), record(2, 2)]);
         let plan = changes(store.plan_restore(&path).unwrap());
         let widened = ["a one".to_owned(), "*".to_owned()];
         assert_eq!(plan, [(record(1, 1).prefix, widened)]);

@@ -47,7 +47,7 @@ pub fn new(name: &str, rules: Option<&str>) -> NewAssortment {
 }
 
 /// Writes rules over the version that is live. Returns the new version.
-pub fn set(store: &dyn Store, name: &str, rules: Option<&str>) -> AssortmentVersion {
+pub fn set(store: &Store, name: &str, rules: Option<&str>) -> AssortmentVersion {
     let live = store.assortments().unwrap();
     let live = live.into_iter().find(|live| live.name == name);
     let id = live.map(|live| live.id);
@@ -64,7 +64,7 @@ pub fn assigned(seed: u8, assortment: &str) -> KeyRecord {
     }
 }
 
-fn versions_follow(store: &dyn Store) {
+fn versions_follow(store: &Store) {
     let mut states = vec![store.state().unwrap()];
     assert_eq!(store.assortments().unwrap(), []);
     let mut written = Vec::new();
@@ -99,7 +99,7 @@ fn versions_follow(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn stale_edits_are_refused(store: &dyn Store) {
+fn stale_edits_are_refused(store: &Store) {
     let first = set(store, "a", Some("one"));
     let gone = set(store, "gone", Some("one"));
     set(store, "gone", None);
@@ -125,7 +125,7 @@ fn stale_edits_are_refused(store: &dyn Store) {
     assert_eq!(store.assortments().unwrap(), [second]);
 }
 
-fn one_edit_wins(store: &dyn Store) {
+fn one_edit_wins(store: &Store) {
     let first = set(store, "a", Some("one"));
     let both = Barrier::new(2);
     let edit = |rules: &'static str| {
@@ -145,14 +145,14 @@ fn one_edit_wins(store: &dyn Store) {
     assert_one_won(store, won, lost);
 }
 
-fn assert_one_won(store: &dyn Store, won: &AssortmentVersion, lost: &StoreError) {
+fn assert_one_won(store: &Store, won: &AssortmentVersion, lost: &StoreError) {
     let is_told = matches!(lost, StoreError::AssortmentChanged { live: Some(2), .. });
     assert!(is_told, "{lost}");
     assert_eq!(store.assortments().unwrap(), std::slice::from_ref(won));
     assert_eq!(store.assortment_versions("a", 9).unwrap().len(), 2);
 }
 
-fn used_ones_are_not_removed(store: &dyn Store) {
+fn used_ones_are_not_removed(store: &Store) {
     let live = set(store, "a", Some("one"));
     let keys: Vec<KeyRecord> = (1..=12).map(|seed| assigned(seed, "a")).collect();
     write(store, &keys);
@@ -179,7 +179,7 @@ fn used_ones_are_not_removed(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn keys_name_live_ones(store: &dyn Store) {
+fn keys_name_live_ones(store: &Store) {
     set(store, "a", Some("one"));
     set(store, "gone", Some("one"));
     set(store, "gone", None);
@@ -224,7 +224,7 @@ fn keys_name_live_ones(store: &dyn Store) {
     }
 }
 
-fn only_unknown_ones_are_read(store: &dyn Store) {
+fn only_unknown_ones_are_read(store: &Store) {
     let mut live: Vec<AssortmentVersion> = ["a", "b", "c"]
         .iter()
         .map(|name| set(store, name, Some("one")))
@@ -252,7 +252,7 @@ fn only_unknown_ones_are_read(store: &dyn Store) {
     assert_eq!(store.read_assortments(&[]).unwrap().changed, live);
 }
 
-fn history_has_each(store: &dyn Store) {
+fn history_has_each(store: &Store) {
     let versions = [
         set(store, "a", Some("one")),
         set(store, "a", Some("two")),
@@ -278,7 +278,7 @@ fn history_has_each(store: &dyn Store) {
     assert_eq!((current.len(), current.contains(&3)), (2, true));
 }
 
-fn codes_are_limited(store: &dyn Store) {
+fn codes_are_limited(store: &Store) {
     let of = |name: &str, codes: u64| NewAssortment {
         codes: codes.try_into().unwrap(),
         ..new(name, Some("{}"))
@@ -299,7 +299,7 @@ fn codes_are_limited(store: &dyn Store) {
     assert_eq!(store.assortments().unwrap().len(), 2);
 }
 
-fn acceptances_grow(store: &dyn Store) {
+fn acceptances_grow(store: &Store) {
     let mut before = store.state().unwrap();
     assert_eq!(before.assortments_accepted, None);
     for _ in 0..3 {

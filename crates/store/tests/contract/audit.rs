@@ -44,7 +44,7 @@ pub fn line(entry: &AuditEntry) -> String {
 }
 
 /// Returns all entries, newest first.
-pub fn lines(store: &dyn Store) -> Vec<String> {
+pub fn lines(store: &Store) -> Vec<String> {
     store
         .audit(None, u32::MAX)
         .unwrap()
@@ -53,7 +53,7 @@ pub fn lines(store: &dyn Store) -> Vec<String> {
         .collect()
 }
 
-fn changed_keys_have_entries(store: &dyn Store) {
+fn changed_keys_have_entries(store: &Store) {
     let first = KeyRecord {
         quota: Some(Quota::new(600, 60).unwrap()),
         ..record(1, 100)
@@ -104,7 +104,7 @@ fn changed_keys_have_entries(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn confirmation_is_done_once(store: &dyn Store) {
+fn confirmation_is_done_once(store: &Store) {
     let context = |name: &str| AuditContext {
         confirmation: Some(Confirmation::of(name)),
         ..by_tester(AuditAction::CreateKey)
@@ -131,7 +131,7 @@ fn confirmation_is_done_once(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn no_entry_without_a_change(store: &dyn Store) {
+fn no_entry_without_a_change(store: &Store) {
     let key = record(1, 100);
     let context = by_tester(AuditAction::SetKey);
     let write = |records: Vec<KeyRecord>| {
@@ -158,7 +158,7 @@ fn no_entry_without_a_change(store: &dyn Store) {
     assert_eq!(lines(store).len(), 1);
 }
 
-fn no_entry_tells_a_secret(store: &dyn Store) {
+fn no_entry_tells_a_secret(store: &Store) {
     let new = NewKey::from_random(KeyKind::Live, &[9; NewKey::RANDOM_BYTES]);
     let old = record(1, 100);
     let replaced = KeyRecord {
@@ -180,7 +180,7 @@ fn no_entry_tells_a_secret(store: &dyn Store) {
     }
 }
 
-fn texts_have_entries(store: &dyn Store) {
+fn texts_have_entries(store: &Store) {
     publish_texts(store, &[("A", "# one"), ("B", "# two")], second(10));
     let text = TextDigest::of("# one");
     let set = |status, action| {

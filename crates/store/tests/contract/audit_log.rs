@@ -4,25 +4,24 @@ use jiff::civil::Date;
 use rusqlite::Connection;
 use vitrine_model::content::TextDigest;
 use vitrine_model::key::KeyRecord;
-use vitrine_store::audit::AuditAction;
 use vitrine_store::problem::Severity;
 use vitrine_store::{IfMissing, Store, StoreAddress, TextStatus, open};
 
 use crate::audit::lines;
-use crate::audited::{by_tester, restore, set_key, take_down};
+use crate::audited::{restore, set_key, take_down};
 use crate::kept::{Kept, on_both};
 use crate::key_days::{FIRST, day};
 use crate::keys::record;
 use crate::products::{publish_texts, second};
 
-fn write(store: &dyn Store, record: &KeyRecord) {
+fn write(store: &Store, record: &KeyRecord) {
     store
         .change_keys(&set_key(), &mut |_| vec![record.clone()])
         .unwrap();
 }
 
 /// Returns the places of the faults that a check finds, all by the rule of the audit log.
-fn faults(store: &dyn Store) -> Vec<String> {
+fn faults(store: &Store) -> Vec<String> {
     let problems = store.check().unwrap();
     let place = |problem: vitrine_store::problem::Problem| {
         assert_eq!(
@@ -51,14 +50,14 @@ fn changed_or_missing_entry_is_found_by_a_check() {
         on_both(|kept| {
             let store = kept.open();
             for seed in 1..=3 {
-                write(&*store, &record(seed, 100));
+                write(&store, &record(seed, 100));
             }
-            assert_eq!(faults(&*store), [""; 0]);
+            assert_eq!(faults(&store), [""; 0]);
             (kept.run)(sql);
-            assert_eq!(faults(&*store), [place(found)], "{sql}");
+            assert_eq!(faults(&store), [place(found)], "{sql}");
             // The log goes on.
-            write(&*store, &record(4, 100));
-            assert_eq!(faults(&*store), [place(found)], "{sql}");
+            write(&store, &record(4, 100));
+            assert_eq!(faults(&store), [place(found)], "{sql}");
         });
     }
 }
@@ -67,9 +66,9 @@ fn changed_or_missing_entry_is_found_by_a_check() {
 fn back_up(kept: &Kept<'_>) -> std::path::PathBuf {
     let source = kept.directory.join("source.db");
     let store = open(&format!("sqlite:{}", source.display()), IfMissing::Create).unwrap();
-    publish_texts(&*store, &[("A", "one"), ("B", "two")], second(10));
-    write(&*store, &record(1, 100));
-    write(&*store, &record(2, 100));
+    publish_texts(&store, &[("A", "one"), ("B", "two")], second(10));
+    write(&store, &record(1, 100));
+    write(&store, &record(2, 100));
     let two = TextDigest::of("two");
     store
         .set_text_status(&two, TextStatus::TakenDown, &take_down())
@@ -86,8 +85,8 @@ fn restore_keeps_log_and_days_and_tells_what_it_changes() {
         let backup = back_up(kept);
         let store = kept.open();
         let (one, two, three) = (record(1, 100), record(2, 100), record(3, 100));
-        write(&*store, &one);
-        write(&*store, &three);
+        write(&store, &one);
+        write(&store, &three);
         store.add_key_days(&[day(FIRST, "b", 2, 2)], FIRST).unwrap();
         store.restore(&backup, &restore()).unwrap();
         let text = TextDigest::of("two");
@@ -106,14 +105,14 @@ fn restore_keeps_log_and_days_and_tells_what_it_changes() {
             format!("2 set key {three}: {}", created(3)),
             format!("1 set key {one}: {}", created(1)),
         ];
-        assert_eq!(lines(&*store), expected);
+        assert_eq!(lines(&store), expected);
         let days = store.key_days(Date::MIN).unwrap();
         assert_eq!(days, [day(FIRST, "b", 2, 2)]);
-        assert_eq!(faults(&*store), [""; 0]);
+        assert_eq!(faults(&store), [""; 0]);
         // Restored again, nothing differs but the store.
         store.restore(&backup, &restore()).unwrap();
         let again = format!("7 restore store {path}: ");
-        assert_eq!(lines(&*store)[0], again);
+        assert_eq!(lines(&store)[0], again);
     });
 }
 
@@ -127,13 +126,13 @@ fn created_store_has_the_log_and_days_of_its_backup() {
         let source = open(&format!("sqlite:{}", backup.display()), IfMissing::Refuse).unwrap();
         let path = backup.display();
         assert_eq!(
-            lines(&*store)[0],
+            lines(&store)[0],
             format!("4 restore store {path}: revision - → 1")
         );
-        assert_eq!(lines(&*store)[1..], lines(&*source));
+        assert_eq!(lines(&store)[1..], lines(&source));
         let days = store.key_days(Date::MIN).unwrap();
         assert_eq!(days, [day(FIRST, "a", 1, 1)]);
-        assert_eq!(faults(&*store), [""; 0]);
+        assert_eq!(faults(&store), [""; 0]);
     });
 }
 
@@ -148,7 +147,7 @@ fn backup_with_a_changed_log_is_restored() {
         let Ok(address) = kept.url.parse::<StoreAddress>();
         address.create_from(&backup, &restore()).unwrap();
         let store = kept.open();
-        assert_eq!(faults(&*store), ["entry 1 of the audit log"]);
+        assert_eq!(faults(&store), ["entry 1 of the audit log"]);
         assert_eq!(store.keys().unwrap().len(), 2);
     });
 }
@@ -177,35 +176,5 @@ fn days_of_two_servers_add_up_and_survive_a_failure() {
         store.add_key_days(&[day(FIRST, "a", 1, 1)], FIRST).unwrap();
         let expected = [day(FIRST, "a", 41, 1), day(FIRST, "b", 80, 40)];
         assert_eq!(other.key_days(FIRST).unwrap(), expected);
-    });
-}
-
-#[test]
-fn schema_before_the_log_is_migrated() {
-    on_both(|kept| {
-        let store = kept.open();
-        write(&*store, &record(1, 100));
-        drop(store);
-        kept.take_back_to_schema_3();
-        match kept.url.starts_with("sqlite:") {
-            true => (kept.run)("pragma user_version = 3"),
-            false => (kept.run)("update schema_version set version = 3"),
-        }
-        let store = kept.open();
-        assert_eq!(lines(&*store), [""; 0]);
-        let context = by_tester(AuditAction::RevokeKey);
-        let revoke = |records: &[KeyRecord]| {
-            let revoked_at = Some(second(300));
-            let revoked = |record: &KeyRecord| KeyRecord {
-                revoked_at,
-                ..record.clone()
-            };
-            records.iter().map(revoked).collect()
-        };
-        store
-            .change_keys(&context, &mut |records| revoke(records))
-            .unwrap();
-        assert_eq!(lines(&*store).len(), 1);
-        assert_eq!(faults(&*store), [""; 0]);
     });
 }

@@ -23,7 +23,7 @@ pub const ALL: [Rule; 3] = [
     ),
 ];
 
-fn history_begins_at_its_bounds(store: &dyn Store) {
+fn history_begins_at_its_bounds(store: &Store) {
     publish_six(store);
     let first = |from: HistoryStart| {
         let (history, items) = read(store, &from);
@@ -79,7 +79,7 @@ fn history_begins_at_its_bounds(store: &dyn Store) {
     }
 }
 
-fn late_clock_does_not_end_a_history(store: &dyn Store) {
+fn late_clock_does_not_end_a_history(store: &Store) {
     for (name, now) in [("1", 10), ("2", 60), ("3", 20), ("4", 30)] {
         publish(store, &[product("A", name)], second(now)).unwrap();
     }
@@ -92,7 +92,7 @@ fn late_clock_does_not_end_a_history(store: &dyn Store) {
     }
 }
 
-fn texts_states_begin_at_their_bounds(store: &dyn Store) {
+fn texts_states_begin_at_their_bounds(store: &Store) {
     let live = [("A", "one"), ("B", "two"), ("C", "one")];
     publish_texts(store, &live, second(10));
     let one = set(store, "one", TextStatus::TakenDown);

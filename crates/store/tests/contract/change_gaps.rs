@@ -1,12 +1,14 @@
-//! The history of changes after a restore, an older release or damage: what is unknown is a gap.
+//! The history of changes after a restore or damage: what is unknown is a gap.
 
 use std::path::Path;
 
+use vitrine_model::hexadecimal::Hexadecimal;
+use vitrine_store::document::PackedDocument;
 use vitrine_store::history::{History, HistoryStart};
 use vitrine_store::{IfMissing, StoreAddress, TextStatus, open};
 
 use crate::change_history::{EVERYTHING, Item, numbers, read, set, steps};
-use crate::kept::{on_both, take_back_to_schema_3};
+use crate::kept::on_both;
 use crate::products::{product, publish, publish_texts, second};
 
 fn text(texts: u64, code: &str) -> Item {
@@ -18,10 +20,10 @@ fn text(texts: u64, code: &str) -> Item {
 fn back_up(directory: &Path, backup: &Path) -> (String, (u64, u64)) {
     let url = format!("sqlite:{}", directory.join("source.db").display());
     let store = open(&url, IfMissing::Create).unwrap();
-    publish_texts(&*store, &[("A", "one")], second(10));
+    publish_texts(&store, &[("A", "one")], second(10));
     let live = [("A", "one"), ("B", "two"), ("C", "three")];
-    publish_texts(&*store, &live, second(20));
-    let step = set(&*store, "three", TextStatus::TakenDown);
+    publish_texts(&store, &live, second(20));
+    let step = set(&store, "three", TextStatus::TakenDown);
     let live = store.backup(backup).unwrap().unwrap();
     (live.id, step)
 }
@@ -33,7 +35,7 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
         let (id, step) = back_up(kept.directory, &backup);
         let store = kept.open();
         store.restore(&backup, &crate::audited::restore()).unwrap();
-        let (history, items) = read(&*store, &EVERYTHING);
+        let (history, items) = read(&store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
         let formers = |history: &History| -> Vec<Option<String>> {
             let formers = history.revisions.iter().map(|one| one.former_id.clone());
@@ -47,13 +49,13 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
         assert!(!items.iter().any(|item| *item == text(first.texts, "C")));
 
         // What was taken down since stays so: that differs from the backup. What was put back is down again, as there.
-        set(&*store, "one", TextStatus::TakenDown);
-        set(&*store, "three", TextStatus::Served);
-        publish(&*store, &[product("Z", "1")], second(30)).unwrap();
+        set(&store, "one", TextStatus::TakenDown);
+        set(&store, "three", TextStatus::Served);
+        publish(&store, &[product("Z", "1")], second(30)).unwrap();
         store.restore(&backup, &crate::audited::restore()).unwrap();
         let again = store.state().unwrap();
         assert!(again.texts > first.texts);
-        let (history, items) = read(&*store, &EVERYTHING);
+        let (history, items) = read(&store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
         assert_eq!(formers(&history), [None, Some(id.clone())]);
         assert_eq!(steps(&history), [step, (step.1, again.texts)]);
@@ -63,8 +65,8 @@ fn restore_keeps_the_former_id_and_is_one_texts_step() {
             .collect();
         assert_eq!(texts, [text(step.1, "C"), text(again.texts, "A")]);
 
-        publish(&*store, &[product("Z", "1")], second(40)).unwrap();
-        let (history, _) = read(&*store, &EVERYTHING);
+        publish(&store, &[product("Z", "1")], second(40)).unwrap();
+        let (history, _) = read(&store, &EVERYTHING);
         assert_eq!(formers(&history), [None, Some(id), None]);
         assert_eq!(store.check().unwrap(), []);
     });
@@ -81,7 +83,7 @@ fn created_store_has_the_history_of_its_backup() {
             .unwrap()
             .unwrap();
         let store = kept.open();
-        let (history, items) = read(&*store, &EVERYTHING);
+        let (history, items) = read(&store, &EVERYTHING);
         assert_eq!(numbers(&history), [1, 2]);
         let last = history.revisions.last().unwrap();
         assert_eq!(
@@ -95,64 +97,17 @@ fn created_store_has_the_history_of_its_backup() {
     });
 }
 
-/// SQL that takes away what schema 3 added, after the later ones, but for the number of the schema.
-const BEFORE_SCHEMA_3: &str = "drop table text_change; alter table revision drop column former_id;";
-
 #[test]
-fn previous_schema_is_migrated_with_a_gap_of_texts() {
+fn texts_counter_without_a_step_is_a_gap() {
     on_both(|kept| {
         let store = kept.open();
-        publish_texts(&*store, &[("A", "one")], second(10));
-        publish_texts(&*store, &[("A", "one"), ("B", "two")], second(20));
-        set(&*store, "one", TextStatus::TakenDown);
-        drop(store);
-        kept.take_back_to_schema_3();
-        (kept.run)(BEFORE_SCHEMA_3);
-        (kept.run)(match kept.url.starts_with("sqlite:") {
-            true => "pragma user_version = 2",
-            false => "update schema_version set version = 2",
-        });
-        let store = kept.open();
-        let (history, items) = read(&*store, &EVERYTHING);
-        assert_eq!((numbers(&history), items.len()), (vec![1, 2], 1));
-        assert_eq!(steps(&history), []);
-        let step = set(&*store, "one", TextStatus::Served);
-        let (history, items) = read(&*store, &EVERYTHING);
-        assert_eq!(steps(&history), [step]);
-        assert!(items.contains(&text(step.1, "A")));
-        assert_eq!(store.check().unwrap(), []);
-    });
-}
-
-#[test]
-fn backup_of_the_previous_schema_begins_the_texts_states() {
-    on_both(|kept| {
-        let backup = kept.directory.join("backup.db");
-        let (id, step) = back_up(kept.directory, &backup);
-        let older = take_back_to_schema_3(&backup);
-        older.execute_batch(BEFORE_SCHEMA_3).unwrap();
-        older.pragma_update(None, "user_version", 2).unwrap();
-        drop(older);
-        let store = kept.open();
-        store.restore(&backup, &crate::audited::restore()).unwrap();
-        let (history, _) = read(&*store, &EVERYTHING);
-        assert_eq!(history.revisions[1].former_id, Some(id));
-        assert_eq!(steps(&history), [(step.1, history.state.texts)]);
-    });
-}
-
-/// A release of schema 2 steps the counter of a PostgreSQL store without a row.
-#[test]
-fn texts_step_of_an_older_release_is_a_gap() {
-    on_both(|kept| {
-        let store = kept.open();
-        publish_texts(&*store, &[("A", "one")], second(10));
-        set(&*store, "one", TextStatus::TakenDown);
+        publish_texts(&store, &[("A", "one")], second(10));
+        set(&store, "one", TextStatus::TakenDown);
         (kept.run)("update state set texts_counter = texts_counter + 7");
-        let (history, items) = read(&*store, &EVERYTHING);
+        let (history, items) = read(&store, &EVERYTHING);
         assert_eq!((steps(&history), items), (vec![], vec![]));
-        let step = set(&*store, "one", TextStatus::Served);
-        let (history, items) = read(&*store, &EVERYTHING);
+        let step = set(&store, "one", TextStatus::Served);
+        let (history, items) = read(&store, &EVERYTHING);
         assert_eq!(
             (steps(&history), items),
             (vec![step], vec![text(step.1, "A")])
@@ -165,21 +120,13 @@ fn history_ends_at_a_missing_revision() {
     on_both(|kept| {
         let store = kept.open();
         for number in 1..=5 {
-            publish(
-                &*store,
-                &[product("A", &number.to_string())],
-                second(number),
-            )
-            .unwrap();
+            publish(&store, &[product("A", &number.to_string())], second(number)).unwrap();
         }
         (kept.run)("delete from revision where number = 3");
-        let (history, items) = read(&*store, &EVERYTHING);
+        let (history, items) = read(&store, &EVERYTHING);
         assert_eq!((numbers(&history), items.len()), (vec![4, 5], 2));
     });
 }
-
-const SET_DOCUMENT: &str = "update product_version set document = '{}'";
-const SET_PACKED_DOCUMENT: &str = "update product_document set document = pack_document('{}')";
 
 #[test]
 fn damaged_version_is_visited_as_damaged() {
@@ -187,25 +134,27 @@ fn damaged_version_is_visited_as_damaged() {
         "update product_version set countries = '[\"Germany\"]'",
         "update product_version set categories = 'food'",
         "update product_version set countries = '[]'",
-        SET_DOCUMENT,
+        "update product_document set document = PACKED",
     ] {
         on_both(|kept| {
+            let packed = PackedDocument::pack(b"{}").unwrap();
+            let packed = Hexadecimal(packed.as_bytes());
             let damage = match kept.is_sqlite() {
-                true => damage.replace(SET_DOCUMENT, SET_PACKED_DOCUMENT),
-                false => damage.to_owned(),
+                true => damage.replace("PACKED", &format!("x'{packed}'")),
+                false => damage.replace("PACKED", &format!("'\\x{packed}'")),
             };
             let store = kept.open();
-            publish(&*store, &[product("A", "1"), product("B", "1")], second(1)).unwrap();
-            publish(&*store, &[product("A", "2"), product("B", "1")], second(2)).unwrap();
-            publish(&*store, &[product("C", "1")], second(3)).unwrap();
-            let (_, before) = read(&*store, &EVERYTHING);
+            publish(&store, &[product("A", "1"), product("B", "1")], second(1)).unwrap();
+            publish(&store, &[product("A", "2"), product("B", "1")], second(2)).unwrap();
+            publish(&store, &[product("C", "1")], second(3)).unwrap();
+            let (_, before) = read(&store, &EVERYTHING);
             let is_damaged = "code = 'A' and from_revision = 2";
             let ids = format!("(select id from product_version where {is_damaged})");
             (kept.run)(&match damage.starts_with("update product_document") {
                 true => format!("{damage} where product_version_id in {ids}"),
                 false => format!("{damage} where {is_damaged}"),
             });
-            let (history, items) = read(&*store, &EVERYTHING);
+            let (history, items) = read(&store, &EVERYTHING);
             assert_eq!(numbers(&history), [1, 2, 3]);
             let damaged: Vec<_> = items.iter().filter(|item| !before.contains(item)).collect();
             assert_eq!(damaged, [&Item::Damaged(2), &Item::Damaged(3)], "{damage}");
@@ -214,7 +163,7 @@ fn damaged_version_is_visited_as_damaged() {
                 revision: 3,
                 ..EVERYTHING
             };
-            assert_eq!(read(&*store, &from).1, []);
+            assert_eq!(read(&store, &from).1, []);
         });
     }
 }

@@ -50,7 +50,7 @@ pub const EVERYTHING: HistoryStart = HistoryStart {
 };
 
 /// Reads a history. Returns its items in ascending order.
-pub fn read(store: &dyn Store, from: &HistoryStart) -> (History, Vec<Item>) {
+pub fn read(store: &Store, from: &HistoryStart) -> (History, Vec<Item>) {
     let mut items = Vec::new();
     let read = store.read_history(from, &mut |item| {
         let text = |facts: Facts<'_>| format!("{facts:?}");
@@ -127,7 +127,7 @@ fn facts(product: &StoredProduct) -> String {
 }
 
 /// Returns the products of a revision.
-fn products(store: &dyn Store, number: u64) -> Vec<StoredProduct> {
+fn products(store: &Store, number: u64) -> Vec<StoredProduct> {
     let mut products = Vec::new();
     let read = store.read_products(Moment::Revision(number), &mut |product| {
         products.push(product);
@@ -138,7 +138,7 @@ fn products(store: &dyn Store, number: u64) -> Vec<StoredProduct> {
 }
 
 /// Returns the items of one revision, by comparing it with the one before.
-fn differences(store: &dyn Store, number: u64) -> Vec<Item> {
+fn differences(store: &Store, number: u64) -> Vec<Item> {
     let (before, after) = (products(store, number - 1), products(store, number));
     let missing = |from: &[StoredProduct], other: &[StoredProduct]| -> Vec<(String, String)> {
         let missing = from.iter().filter(|product| !other.contains(product));
@@ -155,7 +155,7 @@ fn differences(store: &dyn Store, number: u64) -> Vec<Item> {
 }
 
 /// Publishes six revisions, a rollback among them.
-pub fn publish_six(store: &dyn Store) {
+pub fn publish_six(store: &Store) {
     let catalogs: [&[(&str, u8)]; 5] = [
         &[("A", 1), ("B", 1), ("C", 1)],
         &[("A", 1), ("B", 2), ("D", 3)],
@@ -177,7 +177,7 @@ pub fn publish_six(store: &dyn Store) {
         .unwrap();
 }
 
-fn history_has_each_version_that_began_or_ended(store: &dyn Store) {
+fn history_has_each_version_that_began_or_ended(store: &Store) {
     assert!(!store.is_replica().unwrap());
     let (nothing, items) = read(store, &EVERYTHING);
     assert_eq!((numbers(&nothing), items), (vec![], vec![]), "empty store");
@@ -202,7 +202,7 @@ fn history_has_each_version_that_began_or_ended(store: &dyn Store) {
     }
 }
 
-fn pruned_revisions_are_left_out(store: &dyn Store) {
+fn pruned_revisions_are_left_out(store: &Store) {
     publish_six(store);
     let (_, all) = read(
         store,
@@ -219,7 +219,7 @@ fn pruned_revisions_are_left_out(store: &dyn Store) {
 }
 
 /// Takes a text down or puts it back. Returns the texts states before and after.
-pub fn set(store: &dyn Store, markdown: &str, status: TextStatus) -> (u64, u64) {
+pub fn set(store: &Store, markdown: &str, status: TextStatus) -> (u64, u64) {
     let before = store.state().unwrap().texts;
     let digest = TextDigest::of(markdown);
     assert!(
@@ -230,7 +230,7 @@ pub fn set(store: &dyn Store, markdown: &str, status: TextStatus) -> (u64, u64) 
     (before, store.state().unwrap().texts)
 }
 
-fn history_has_take_downs_and_put_backs(store: &dyn Store) {
+fn history_has_take_downs_and_put_backs(store: &Store) {
     let live = [("A", "one"), ("B", "two"), ("C", "one")];
     publish_texts(store, &live, second(10));
     let from = |texts| HistoryStart {
@@ -273,7 +273,7 @@ fn history_has_take_downs_and_put_backs(store: &dyn Store) {
     assert_eq!(steps(&read(store, &from(None)).0), [one, two, back]);
 }
 
-fn texts_states_survive_a_prune_of_their_texts(store: &dyn Store) {
+fn texts_states_survive_a_prune_of_their_texts(store: &Store) {
     publish_texts(store, &[("A", "one")], second(10));
     let down = set(store, "one", TextStatus::TakenDown);
     let back = set(store, "one", TextStatus::Served);
@@ -285,7 +285,7 @@ fn texts_states_survive_a_prune_of_their_texts(store: &dyn Store) {
     assert_eq!((numbers(&history), items), (vec![2], vec![]));
 }
 
-fn failing_visitor_ends_the_read(store: &dyn Store) {
+fn failing_visitor_ends_the_read(store: &Store) {
     publish_texts(store, &[("A", "one")], second(10));
     let fail = |texts| {
         let from = HistoryStart {

@@ -39,7 +39,7 @@ type Documents = BTreeMap<String, String>;
 /// More products than these tests have.
 const ALL_OF_THEM: u32 = 1_000;
 
-fn documents(store: &dyn Store) -> (Revision, Documents) {
+fn documents(store: &Store) -> (Revision, Documents) {
     let seen = read(store, Timestamp::MIN);
     let pair = |product: vitrine_store::record::StoredProduct| {
         (product.code.to_string(), product.document)
@@ -57,7 +57,7 @@ struct Changed {
     texts: Vec<(TextDigest, Option<Timestamp>)>,
 }
 
-fn changes(store: &dyn Store, since: &Revision, limit: u32) -> Option<(Revision, Changed)> {
+fn changes(store: &Store, since: &Revision, limit: u32) -> Option<(Revision, Changed)> {
     let mut changed = Changed::default();
     let revision = store.read_changes(since, limit, Timestamp::MIN, &mut |item| {
         match item {
@@ -94,7 +94,7 @@ fn changes(store: &dyn Store, since: &Revision, limit: u32) -> Option<(Revision,
     revision.map(|revision| (revision, changed))
 }
 
-fn changes_lead_from_any_revision_to_the_live_one(store: &dyn Store) {
+fn changes_lead_from_any_revision_to_the_live_one(store: &Store) {
     let catalogs: [&[(&str, &str)]; 6] = [
         &[("A", "1"), ("B", "1"), ("C", "1")],
         &[("A", "1"), ("B", "2"), ("D", "1")],
@@ -148,7 +148,7 @@ fn changes_lead_from_any_revision_to_the_live_one(store: &dyn Store) {
     );
 }
 
-fn changes_tell_of_texts(store: &dyn Store) {
+fn changes_tell_of_texts(store: &Store) {
     publish_texts(
         store,
         &[("A", "one"), ("B", "two"), ("C", "three")],
@@ -170,7 +170,7 @@ fn changes_tell_of_texts(store: &dyn Store) {
     assert_eq!(changed.texts, expected);
 }
 
-fn changes_hide_no_text_whose_time_has_passed(store: &dyn Store) {
+fn changes_hide_no_text_whose_time_has_passed(store: &Store) {
     publish_texts(store, &[("A", "one"), ("B", "two")], second(10));
     let since = documents(store).0;
     publish_texts(store, &[("A", "eins"), ("B", "two")], second(20));
@@ -192,7 +192,7 @@ fn changes_hide_no_text_whose_time_has_passed(store: &dyn Store) {
     }
 }
 
-fn what_is_not_known_is_read_anew(store: &dyn Store) {
+fn what_is_not_known_is_read_anew(store: &Store) {
     let nothing = Revision::default();
     assert_eq!(
         changes(store, &nothing, ALL_OF_THEM),
@@ -226,7 +226,7 @@ fn what_is_not_known_is_read_anew(store: &dyn Store) {
     );
 }
 
-fn after_a_prune_only_what_is_known_is_told(store: &dyn Store) {
+fn after_a_prune_only_what_is_known_is_told(store: &Store) {
     let mut revisions = Vec::new();
     for number in 1..=4 {
         let mut publication = store.publish().unwrap();

@@ -39,7 +39,7 @@ fn fetched(markdown: &str, at: i64) -> FetchedText {
 }
 
 /// Publishes a product with a fetched text. Returns whether that made a revision.
-fn publish_fetched(store: &dyn Store, markdown: &str, fetched: &FetchedText) -> bool {
+fn publish_fetched(store: &Store, markdown: &str, fetched: &FetchedText) -> bool {
     let mut publication = store.publish().unwrap();
     put_text(&mut *publication, markdown);
     publication.put(&product_with_text("A", markdown)).unwrap();
@@ -48,7 +48,7 @@ fn publish_fetched(store: &dyn Store, markdown: &str, fetched: &FetchedText) -> 
     publication.commit(second(20), &note).unwrap().is_some()
 }
 
-fn fetched_is_remembered(store: &dyn Store) {
+fn fetched_is_remembered(store: &Store) {
     assert_eq!(store.fetched_text(URL).unwrap(), None);
     for (markdown, at) in [("# one", 1), ("# two", 2)] {
         let fetched = fetched(markdown, at);
@@ -65,7 +65,7 @@ fn fetched_is_remembered(store: &dyn Store) {
     assert_eq!(served, TextStatus::TakenDown);
 }
 
-fn fetched_is_remembered_without_a_revision(store: &dyn Store) {
+fn fetched_is_remembered_without_a_revision(store: &Store) {
     publish_texts(store, &[("A", "# one")], second(10));
     let before = store.state().unwrap();
     let fetched = FetchedText {
@@ -79,7 +79,7 @@ fn fetched_is_remembered_without_a_revision(store: &dyn Store) {
     assert_eq!(found, fetched);
 }
 
-fn a_dropped_publication_remembers_nothing(store: &dyn Store) {
+fn a_dropped_publication_remembers_nothing(store: &Store) {
     publish_texts(store, &[("A", "# one")], second(10));
     let mut publication = store.publish().unwrap();
     publication.put_fetched(&fetched("# one", 3)).unwrap();
@@ -87,7 +87,7 @@ fn a_dropped_publication_remembers_nothing(store: &dyn Store) {
     assert_eq!(store.fetched_text(URL).unwrap(), None);
 }
 
-fn pruned_with_its_text(store: &dyn Store) {
+fn pruned_with_its_text(store: &Store) {
     assert!(publish_fetched(store, "# one", &fetched("# one", 1)));
     publish(store, &[product("B", "1")], second(30));
     let keep = Keep::Newest(NonZeroU32::MIN);

@@ -1,13 +1,14 @@
 //! History: every revision stays readable, and can be live again.
 
 use vitrine_model::content::TextDigest;
+use vitrine_model::revision::Revision;
 use vitrine_store::Store;
 use vitrine_store::record::{ChangeKind, Moment, RevisionNote, StoredProduct};
 
 use crate::Rule;
 use crate::products::{product, product_with_text, publish, publish_texts, restore, second};
 
-pub const ALL: [Rule; 5] = [
+pub const ALL: [Rule; 6] = [
     ("every moment stays readable", every_moment_stays_readable),
     (
         "spans and changes of revisions are listed",
@@ -19,10 +20,14 @@ pub const ALL: [Rule; 5] = [
         a_restored_revision_is_a_new_one,
     ),
     ("one product can be retired", one_product_can_be_retired),
+    (
+        "no revision has a number beyond the database's",
+        no_revision_has_a_number_beyond_the_databases,
+    ),
 ];
 
 /// Returns the products of a moment; `None` if the revision doesn't exist.
-pub fn at(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
+pub fn at(store: &Store, moment: Moment) -> Option<Vec<StoredProduct>> {
     let mut products = Vec::new();
     let revision = store
         .read_products(moment, &mut |product| {
@@ -33,7 +38,7 @@ pub fn at(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
     revision.map(|_| products)
 }
 
-fn every_moment_stays_readable(store: &dyn Store) {
+fn every_moment_stays_readable(store: &Store) {
     assert_eq!(at(store, Moment::Live), None);
     let (first, second_version) = (product("A", "1"), product("A", "2"));
     publish(store, &[product("B", "1"), first.clone()], second(10)).unwrap();
@@ -61,7 +66,7 @@ fn every_moment_stays_readable(store: &dyn Store) {
     );
 }
 
-fn lives_and_changes_are_known(store: &dyn Store) {
+fn lives_and_changes_are_known(store: &Store) {
     let (a, b, c) = (product("A", "1"), product("B", "1"), product("C", "1"));
     publish(store, &[a.clone(), b.clone()], second(10)).unwrap();
     publish(store, &[product("A", "2"), c], second(20)).unwrap();
@@ -105,7 +110,7 @@ fn lives_and_changes_are_known(store: &dyn Store) {
     }
 }
 
-fn revisions_tell_who_and_why(store: &dyn Store) {
+fn revisions_tell_who_and_why(store: &Store) {
     let note = RevisionNote {
         by: "olga".to_owned(),
         note: Some("because".to_owned()),
@@ -131,7 +136,7 @@ fn revisions_tell_who_and_why(store: &dyn Store) {
     }
 }
 
-fn a_restored_revision_is_a_new_one(store: &dyn Store) {
+fn a_restored_revision_is_a_new_one(store: &Store) {
     let (with_text, digest) = (product_with_text("T", "# Text"), TextDigest::of("# Text"));
     publish_texts(store, &[("T", "# Text")], second(10));
     publish(store, &[product("A", "2")], second(20)).unwrap();
@@ -149,7 +154,7 @@ fn a_restored_revision_is_a_new_one(store: &dyn Store) {
     assert_eq!(publication.commit(second(40), &note).unwrap(), None);
 }
 
-fn one_product_can_be_retired(store: &dyn Store) {
+fn one_product_can_be_retired(store: &Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
     let mut publication = store.publish().unwrap();
     assert!(publication.retire(&product("A", "1").code).unwrap());
@@ -158,4 +163,29 @@ fn one_product_can_be_retired(store: &dyn Store) {
         .commit(second(20), &RevisionNote::default())
         .unwrap();
     assert_eq!(at(store, Moment::Live), Some(vec![product("B", "1")]));
+}
+
+fn no_revision_has_a_number_beyond_the_databases(store: &Store) {
+    let code = &product("A", "1").code;
+    publish(store, &[product("A", "1")], second(10)).unwrap();
+    for number in [i64::MAX.cast_unsigned(), 1 << 63, u64::MAX] {
+        let moment = Moment::Revision(number);
+        assert_eq!(store.revision(number).unwrap(), None, "{number}");
+        assert_eq!(at(store, moment), None, "{number}");
+        assert_eq!(store.product(code, moment).unwrap(), None, "{number}");
+        let base = store.read_base(moment, &mut |_| Ok(())).unwrap();
+        assert_eq!(base, None, "{number}");
+        assert_eq!(store.base_product(code, moment).unwrap(), None, "{number}");
+        let changes = store.revision_changes(number, None, None, 9).unwrap();
+        assert_eq!(changes, [], "{number}");
+        let unknown = Revision {
+            number,
+            id: "unknown".to_owned(),
+            created_at: second(10),
+        };
+        let read = store.read_changes(&unknown, 9, second(0), &mut |_| Ok(()));
+        assert_eq!(read.unwrap().1, None, "{number}");
+        let logged = store.logged_operators(number).unwrap();
+        assert!(!logged.found, "{number}");
+    }
 }

@@ -23,7 +23,7 @@ pub fn day(day: Date, prefix: &str, requests: u64, charged: u64) -> KeyDay {
 /// First day of all tests.
 pub const FIRST: Date = date(2026, 1, 30);
 
-fn requests_add_up(store: &dyn Store) {
+fn requests_add_up(store: &Store) {
     let next = date(2026, 1, 31);
     let before = store.state().unwrap();
     assert_eq!(store.key_days(Date::MIN).unwrap(), []);
@@ -44,7 +44,7 @@ fn requests_add_up(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn old_days_are_deleted(store: &dyn Store) {
+fn old_days_are_deleted(store: &Store) {
     let keys: Vec<KeyDay> = (0..1_500)
         .map(|key| day(FIRST, &format!("k{key}"), 1, 1))
         .collect();

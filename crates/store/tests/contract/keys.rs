@@ -39,13 +39,13 @@ fn all_of(record: &KeyRecord) -> String {
     format!("{record:?} {:?}", record.secret_hash.as_bytes())
 }
 
-pub fn write(store: &dyn Store, records: &[KeyRecord]) {
+pub fn write(store: &Store, records: &[KeyRecord]) {
     store
         .change_keys(&crate::audited::set_key(), &mut |_| records.to_vec())
         .unwrap();
 }
 
-fn assert_keys(store: &dyn Store, expected: &[&KeyRecord]) -> u64 {
+fn assert_keys(store: &Store, expected: &[&KeyRecord]) -> u64 {
     let (changes, found) = store.read_keys().unwrap();
     assert_eq!(changes, store.state().unwrap());
     let found: Vec<String> = found.iter().map(all_of).collect();
@@ -54,7 +54,7 @@ fn assert_keys(store: &dyn Store, expected: &[&KeyRecord]) -> u64 {
     changes.keys
 }
 
-fn keys_come_back(store: &dyn Store) {
+fn keys_come_back(store: &Store) {
     let empty = assert_keys(store, &[]);
     let full = KeyRecord {
         kind: KeyKind::Test,
@@ -75,7 +75,7 @@ fn keys_come_back(store: &dyn Store) {
     assert_eq!(store.state().unwrap().revision_id, None);
 }
 
-fn a_decision_may_do_nothing(store: &dyn Store) {
+fn a_decision_may_do_nothing(store: &Store) {
     let key = record(1, 100);
     write(store, std::slice::from_ref(&key));
     let before = store.state().unwrap();
@@ -90,7 +90,7 @@ fn a_decision_may_do_nothing(store: &dyn Store) {
     assert_eq!(store.state().unwrap(), before);
 }
 
-fn a_changed_key_is_written_in_its_place(store: &dyn Store) {
+fn a_changed_key_is_written_in_its_place(store: &Store) {
     let (old, other) = (record(1, 100), record(2, 200));
     write(store, &[old.clone(), other.clone()]);
     let before = store.state().unwrap();
@@ -102,7 +102,7 @@ fn a_changed_key_is_written_in_its_place(store: &dyn Store) {
     assert_ne!(assert_keys(store, &[&revoked, &other]), before.keys);
 }
 
-fn use_is_no_change(store: &dyn Store) {
+fn use_is_no_change(store: &Store) {
     let (used, other) = (record(1, 100), record(2, 200));
     write(store, &[used.clone(), other.clone()]);
     let before = store.state().unwrap();
@@ -133,7 +133,7 @@ fn use_is_no_change(store: &dyn Store) {
     assert_keys(store, &[&expected, &other]);
 }
 
-fn writes_fit_the_digest(store: &dyn Store) {
+fn writes_fit_the_digest(store: &Store) {
     let full = KeyRecord {
         api_version: Some("2024-02-05".to_owned()),
         quota: Some(Quota::new(600, 60).unwrap()),

@@ -65,7 +65,7 @@ fn session(of: &Operator, number: u8) -> NewSession {
     }
 }
 
-fn changes_are_logged(store: &dyn Store) {
+fn changes_are_logged(store: &Store) {
     assert!(!store.has_operators().unwrap());
     let add = context(AuditAction::AddOperator);
     let (ines, olga) = (operator("ines", "1"), operator("Olga", "1"));
@@ -112,7 +112,7 @@ fn changes_are_logged(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn last_owner_stays(store: &dyn Store) {
+fn last_owner_stays(store: &Store) {
     let add = context(AuditAction::AddOperator);
     let (set, remove) = (AuditAction::SetOperator, AuditAction::RemoveOperator);
     let names = ["ines", "olga"];
@@ -165,7 +165,7 @@ fn last_owner_stays(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn sessions_end(store: &dyn Store) {
+fn sessions_end(store: &Store) {
     let add = context(AuditAction::AddOperator);
     let set = context(AuditAction::SetOperator);
     let ines = operator("ines", "1");
@@ -201,7 +201,7 @@ fn sessions_end(store: &dyn Store) {
     assert!(!is_there(6));
 }
 
-fn sessions_are_bounded(store: &dyn Store) {
+fn sessions_are_bounded(store: &Store) {
     let add = context(AuditAction::AddOperator);
     let (ines, olga) = (operator("ines", "1"), operator("olga", "1"));
     store.add_operator(&ines, &add).unwrap();

@@ -56,7 +56,7 @@ fn prepared(product: &StoredProduct) -> PreparedProduct {
 }
 
 /// Returns the bases of a moment; `None` if the revision doesn't exist.
-fn bases(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
+fn bases(store: &Store, moment: Moment) -> Option<Vec<StoredProduct>> {
     let mut products = Vec::new();
     let revision = store.read_base(moment, &mut |product| {
         products.push(product);
@@ -65,7 +65,7 @@ fn bases(store: &dyn Store, moment: Moment) -> Option<Vec<StoredProduct>> {
     revision.unwrap().map(|_| products)
 }
 
-fn overrides_begin_and_end(store: &dyn Store) {
+fn overrides_begin_and_end(store: &Store) {
     assert_eq!(store.overrides().unwrap(), []);
     assert_eq!(store.next_instant().unwrap(), None);
     let mut publication = store.publish().unwrap();
@@ -109,19 +109,19 @@ fn overrides_begin_and_end(store: &dyn Store) {
     );
 }
 
-fn base_lies_beside_its_product(store: &dyn Store) {
+fn base_lies_beside_its_product(store: &Store) {
     base_lies_beside(store, |publication, base| {
         publication.put_base(prepared(base)).unwrap();
     });
 }
 
-fn live_version_becomes_a_base(store: &dyn Store) {
+fn live_version_becomes_a_base(store: &Store) {
     base_lies_beside(store, |publication, base| {
         publication.keep_live_as_base(base).unwrap();
     });
 }
 
-fn base_lies_beside(store: &dyn Store, put: fn(&mut dyn StorePublication, &StoredProduct)) {
+fn base_lies_beside(store: &Store, put: fn(&mut dyn StorePublication, &StoredProduct)) {
     let (base, seen, other) = (product("A", "1"), product("A", "2"), product("B", "1"));
     let hidden = product_with_text("C", "# Text");
     publish_texts(store, &[("C", "# Text")], second(5));
@@ -188,7 +188,7 @@ fn base_lies_beside(store: &dyn Store, put: fn(&mut dyn StorePublication, &Store
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn base_alone_is_a_revision(store: &dyn Store) {
+fn base_alone_is_a_revision(store: &Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
     for (document, expected) in [("2", Some(2)), ("3", Some(3))] {
         let mut publication = store.publish().unwrap();
@@ -207,7 +207,7 @@ fn base_alone_is_a_revision(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn texts_of_a_base_outlive_a_prune(store: &dyn Store) {
+fn texts_of_a_base_outlive_a_prune(store: &Store) {
     publish_texts(store, &[("A", "# Text")], second(10));
     let hidden = product_with_text("A", "# Text");
     let mut publication = store.publish().unwrap();
@@ -236,13 +236,13 @@ fn texts_of_a_base_outlive_a_prune(store: &dyn Store) {
     assert_eq!(store.check().unwrap(), []);
 }
 
-fn publish_b(store: &dyn Store, document: &str, now: Timestamp) {
+fn publish_b(store: &Store, document: &str, now: Timestamp) {
     let mut publication = store.publish().unwrap();
     publication.put(&product("B", document)).unwrap();
     commit(publication, now);
 }
 
-fn dropped_publish_leaves_nothing(store: &dyn Store) {
+fn dropped_publish_leaves_nothing(store: &Store) {
     publish(store, &[product("A", "1")], second(10)).unwrap();
     let mut publication = store.publish().unwrap();
     let active = new(second(5), None, OverrideStatus::Active);

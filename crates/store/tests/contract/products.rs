@@ -41,7 +41,7 @@ pub fn product_with_text(code: &str, markdown: &str) -> StoredProduct {
 
 /// Publishes `products` as the whole catalog.
 pub fn publish(
-    store: &dyn Store,
+    store: &Store,
     products: &[StoredProduct],
     now: Timestamp,
 ) -> Option<(Revision, PublishedCounts)> {
@@ -55,7 +55,7 @@ pub fn publish(
 
 /// Puts the products of a revision, and retires all others. Returns whether the revision exists.
 pub fn restore(
-    store: &dyn Store,
+    store: &Store,
     publication: &mut dyn Publication,
     number: u64,
 ) -> Result<bool, StoreError> {
@@ -74,7 +74,7 @@ pub fn restore(
 }
 
 /// Publishes products with one text each, as the whole catalog.
-pub fn publish_texts(store: &dyn Store, codes_and_texts: &[(&str, &str)], now: Timestamp) {
+pub fn publish_texts(store: &Store, codes_and_texts: &[(&str, &str)], now: Timestamp) {
     let mut publication = store.publish().unwrap();
     for (code, markdown) in codes_and_texts {
         put_text(&mut *publication, markdown);
@@ -111,7 +111,7 @@ impl Seen {
 }
 
 /// Reads the live catalog, with texts retired after `kept_since`. Products have no list of texts there.
-pub fn read(store: &dyn Store, kept_since: Timestamp) -> Seen {
+pub fn read(store: &Store, kept_since: Timestamp) -> Seen {
     let mut seen = Seen::default();
     let revision = store.read_catalog(kept_since, &mut |item| {
         match item {

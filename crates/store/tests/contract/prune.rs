@@ -38,23 +38,20 @@ fn newest(count: u32) -> Keep {
 }
 
 /// Asserts that a check finds nothing but documents that aren't JSON, which these tests have.
-fn assert_whole(store: &dyn Store) {
+fn assert_whole(store: &Store) {
     let mut problems = store.check().unwrap();
     problems.retain(|problem| problem.rule != "document");
     assert_eq!(problems, []);
 }
 
-fn all_moments(
-    store: &dyn Store,
-    numbers: std::ops::RangeInclusive<u64>,
-) -> Vec<Vec<StoredProduct>> {
+fn all_moments(store: &Store, numbers: std::ops::RangeInclusive<u64>) -> Vec<Vec<StoredProduct>> {
     numbers
         .map(|number| at(store, Moment::Revision(number)).unwrap())
         .collect()
 }
 
 /// Publishes twelve revisions in which products with texts are created, changed, retired and created again.
-fn twelve_revisions(store: &dyn Store) {
+fn twelve_revisions(store: &Store) {
     for revision in 1..=12_u64 {
         let products: Vec<(String, String)> = (0..9)
             .filter(|number| (number + revision) % 4 != 0)
@@ -77,7 +74,7 @@ fn twelve_revisions(store: &dyn Store) {
     }
 }
 
-fn kept_revisions_stay(store: &dyn Store) {
+fn kept_revisions_stay(store: &Store) {
     twelve_revisions(store);
     let (changes, live) = (store.state().unwrap(), read(store, LATER));
     for (keep, oldest) in [(20, 1), (7, 6), (3, 10), (5, 10), (1, 12)] {
@@ -116,7 +113,7 @@ fn kept_revisions_stay(store: &dyn Store) {
     assert_whole(store);
 }
 
-fn pruned_revisions_are_refused(store: &dyn Store) {
+fn pruned_revisions_are_refused(store: &Store) {
     for number in 1..=3 {
         publish(store, &[product("A", &number.to_string())], second(number));
     }
@@ -149,7 +146,7 @@ fn pruned_revisions_are_refused(store: &dyn Store) {
     assert_eq!(at(store, Moment::Revision(4)), None);
 }
 
-fn revisions_are_kept_by_time(store: &dyn Store) {
+fn revisions_are_kept_by_time(store: &Store) {
     for number in 1..=5 {
         publish(
             store,
@@ -183,7 +180,7 @@ fn revisions_are_kept_by_time(store: &dyn Store) {
     );
 }
 
-fn a_text_stays_while_it_is_served(store: &dyn Store) {
+fn a_text_stays_while_it_is_served(store: &Store) {
     publish_texts(store, &[("A", "# first"), ("B", "# kept")], second(10));
     publish_texts(store, &[("A", "# second"), ("B", "# kept")], second(20));
     publish_texts(store, &[("A", "# third"), ("B", "# kept")], second(30));
@@ -213,7 +210,7 @@ fn a_text_stays_while_it_is_served(store: &dyn Store) {
     assert_whole(store);
 }
 
-fn a_text_that_was_taken_down_stays(store: &dyn Store) {
+fn a_text_that_was_taken_down_stays(store: &Store) {
     publish_texts(store, &[("A", "# bad"), ("B", "# good")], second(10));
     publish(store, &[product("A", "1")], second(20));
     let bad = TextDigest::of("# bad");
@@ -228,7 +225,7 @@ fn a_text_that_was_taken_down_stays(store: &dyn Store) {
     assert_whole(store);
 }
 
-fn a_plan_is_what_is_done(store: &dyn Store) {
+fn a_plan_is_what_is_done(store: &Store) {
     twelve_revisions(store);
     for (keep, since) in [(9, second(0)), (6, second(85)), (2, LATER)] {
         let before = (all_moments(store, 12..=12), read(store, Timestamp::MIN));
@@ -246,7 +243,7 @@ fn a_plan_is_what_is_done(store: &dyn Store) {
     }
 }
 
-fn an_empty_store_has_nothing_to_prune(store: &dyn Store) {
+fn an_empty_store_has_nothing_to_prune(store: &Store) {
     assert_eq!(
         store.plan_prune(newest(1), LATER).unwrap(),
         PruneReport::default()

@@ -9,9 +9,13 @@ use vitrine_store::{Publication, Store, StoreError};
 use crate::Rule;
 use crate::products::{as_read, product, product_with_text, publish, put_text, read, second};
 
-pub const ALL: [Rule; 11] = [
+pub const ALL: [Rule; 12] = [
     ("an empty store has nothing", an_empty_store_has_nothing),
     ("what is put comes back", what_is_put_comes_back),
+    (
+        "a dry run reads one state and writes nothing",
+        a_dry_run_reads_one_state_and_writes_nothing,
+    ),
     (
         "a publish is a revision with counts",
         a_publish_is_a_revision_with_counts,
@@ -59,7 +63,7 @@ fn counts(created: u64, changed: u64, retired: u64, unchanged: u64) -> Published
     }
 }
 
-fn an_empty_store_has_nothing(store: &dyn Store) {
+fn an_empty_store_has_nothing(store: &Store) {
     let store_id = store.state().unwrap().store_id;
     assert_eq!(store_id.len(), 32);
     let nothing = StoreState {
@@ -78,7 +82,7 @@ fn an_empty_store_has_nothing(store: &dyn Store) {
     assert_eq!(publication.live(&"A".parse().unwrap()).unwrap(), None);
 }
 
-fn what_is_put_comes_back(store: &dyn Store) {
+fn what_is_put_comes_back(store: &Store) {
     let mut full = product_with_text("b.~_-", "# Grüße 雪");
     let content = "{\"x\":\"\u{2028}雪\",\"y\":\"texts/\"}";
     full.document = format!("{{\"content_resources\":{content}}}");
@@ -121,7 +125,7 @@ fn what_is_put_comes_back(store: &dyn Store) {
     }
 }
 
-fn a_publish_is_a_revision_with_counts(store: &dyn Store) {
+fn a_publish_is_a_revision_with_counts(store: &Store) {
     let [a, b, c] = ["A", "B", "C"].map(|code| product(code, "1"));
     let (first, counted) = publish(store, &[a.clone(), b.clone()], second(10)).unwrap();
     assert_eq!((first.number, first.created_at), (1, second(10)));
@@ -143,7 +147,7 @@ fn a_publish_is_a_revision_with_counts(store: &dyn Store) {
     assert_eq!(read(store, Timestamp::MIN).products, [as_read(&b)]);
 }
 
-fn an_unchanged_publish_is_no_revision(store: &dyn Store) {
+fn an_unchanged_publish_is_no_revision(store: &Store) {
     let products = [product("A", "1"), product("B", "1")];
     publish(store, &products, second(10)).unwrap();
     let before = store.state().unwrap();
@@ -158,7 +162,7 @@ fn an_unchanged_publish_is_no_revision(store: &dyn Store) {
 }
 
 /// Otherwise a version would end in the revision in which it begins, which `vitrine check` calls damage.
-fn a_publish_names_each_product_once(store: &dyn Store) {
+fn a_publish_names_each_product_once(store: &Store) {
     let [first, next] = [product("A", "1"), product("A", "2")];
     publish(store, std::slice::from_ref(&first), second(10)).unwrap();
     for is_new in [false, true] {
@@ -179,7 +183,7 @@ fn a_publish_names_each_product_once(store: &dyn Store) {
     assert_eq!(read(store, Timestamp::MIN).products, [as_read(&first)]);
 }
 
-fn live_digests_are_those_of_prepared_products(store: &dyn Store) {
+fn live_digests_are_those_of_prepared_products(store: &Store) {
     let (a, b, gone) = (product("A", "1"), product("B", "1"), product("C", "1"));
     publish(store, &[a.clone(), b, gone], second(1)).unwrap();
     let codes = ["A", "B", "D"].map(|code| code.parse().unwrap());
@@ -202,7 +206,7 @@ fn live_digests_are_those_of_prepared_products(store: &dyn Store) {
     assert!(publication.keep(&a.code).unwrap());
     for (code, expected) in [("B", PutOutcome::Changed), ("D", PutOutcome::Created)] {
         let mut next = PreparedProduct::new(product(code, "2")).unwrap();
-        next.pack(store.document_form()).unwrap();
+        next.pack().unwrap();
         assert_eq!(publication.put_prepared(next).unwrap(), expected);
     }
     assert_eq!(
@@ -222,7 +226,7 @@ fn live_digests_are_those_of_prepared_products(store: &dyn Store) {
     assert_eq!(committed.unwrap().unwrap().1, counts(1, 0, 2, 1));
 }
 
-fn every_part_of_a_product_counts(store: &dyn Store) {
+fn every_part_of_a_product_counts(store: &Store) {
     let base = product_with_text("A", "# T");
     let mut document = base.clone();
     document.document.push(' ');
@@ -262,7 +266,7 @@ fn every_part_of_a_product_counts(store: &dyn Store) {
     }
 }
 
-fn a_dropped_publication_changes_nothing(store: &dyn Store) {
+fn a_dropped_publication_changes_nothing(store: &Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
     let (changes, seen) = (store.state().unwrap(), read(store, Timestamp::MIN));
     let mut publication = store.publish().unwrap();
@@ -278,7 +282,39 @@ fn a_dropped_publication_changes_nothing(store: &dyn Store) {
     assert_eq!((next.number, counted), (2, counts(0, 1, 1, 0)));
 }
 
-fn without_retire_others_the_rest_stays(store: &dyn Store) {
+fn a_dry_run_reads_one_state_and_writes_nothing(store: &Store) {
+    let [a, b, c] = ["A", "B", "C"].map(|code| product(code, "1"));
+    publish(store, &[a.clone(), b.clone(), c.clone()], second(10)).unwrap();
+    // It doesn't wait for this one, nor the next for it.
+    let other = store.publish().unwrap();
+    let mut dry = store.dry_run().unwrap();
+    drop(other);
+    publish(store, &[product("A", "2"), product("D", "1")], second(20)).unwrap();
+    let seen = (store.state().unwrap(), read(store, Timestamp::MIN));
+    assert_eq!(dry.live_before(), 3);
+    assert_eq!(dry.live(&a.code).unwrap(), Some(a.clone()));
+    let live = dry.live_digests(&[&a.code, &product("D", "1").code]);
+    let live: Vec<bool> = live.unwrap().iter().map(Option::is_some).collect();
+    assert_eq!(live, [true, false]);
+    assert_eq!(dry.put(&a).unwrap(), PutOutcome::Unchanged);
+    assert_eq!(dry.put(&product("B", "2")).unwrap(), PutOutcome::Changed);
+    put_text(&mut *dry, "# T");
+    let created = dry.put(&product_with_text("E", "# T")).unwrap();
+    assert_eq!(created, PutOutcome::Created);
+    let again = dry.put(&b);
+    assert!(
+        matches!(again, Err(StoreError::Unsupported(_))),
+        "{again:?}"
+    );
+    assert!(!dry.retire(&product("D", "1").code).unwrap());
+    assert_eq!(dry.retire_others().unwrap(), [c.code]);
+    let committed = dry.commit(second(30), &RevisionNote::default());
+    assert!(committed.is_err(), "{committed:?}");
+    assert_eq!((store.state().unwrap(), read(store, Timestamp::MIN)), seen);
+    assert_eq!(store.check().unwrap(), []);
+}
+
+fn without_retire_others_the_rest_stays(store: &Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
     let mut publication = store.publish().unwrap();
     publication.put(&product("A", "2")).unwrap();
@@ -290,7 +326,7 @@ fn without_retire_others_the_rest_stays(store: &dyn Store) {
     assert_eq!(read(store, Timestamp::MIN).codes(), ["A", "B"]);
 }
 
-fn readers_see_the_old_state(store: &dyn Store) {
+fn readers_see_the_old_state(store: &Store) {
     publish(store, &[product("A", "1")], second(10)).unwrap();
     let (changes, seen) = (store.state().unwrap(), read(store, Timestamp::MIN));
     let mut publication = store.publish().unwrap();
@@ -329,7 +365,7 @@ fn readers_see_the_old_state(store: &dyn Store) {
     assert_eq!(read(store, Timestamp::MIN).revision.unwrap().number, 3);
 }
 
-fn a_failing_visitor_ends_the_reading(store: &dyn Store) {
+fn a_failing_visitor_ends_the_reading(store: &Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
     let mut visits = 0;
     let read = store.read_catalog(Timestamp::MIN, &mut |_| {

@@ -12,7 +12,7 @@ use vitrine_store::{IfMissing, Store, StoreAddress, StoreError, open};
 use crate::products::{product, publish, read, second};
 use crate::webhooks;
 
-fn at(path: &Path, if_missing: IfMissing) -> Result<Arc<dyn Store>, StoreError> {
+fn at(path: &Path, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> {
     open(&format!("sqlite:{}", path.display()), if_missing)
 }
 
@@ -24,7 +24,7 @@ fn refused(path: &Path) -> StoreError {
 fn new_files_are_readable_only_by_their_owner() {
     let directory = tempfile::tempdir().unwrap();
     let store = at(&directory.path().join("new.db"), IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")], second(1));
+    publish(&store, &[product("A", "1")], second(1));
     let mut files = 0;
     for file in std::fs::read_dir(directory.path()).unwrap() {
         let file = file.unwrap();
@@ -40,15 +40,15 @@ fn committed_data_survives_reopening() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kept.db");
     let store = at(&path, IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")], second(1));
-    let (changes, seen) = (store.state().unwrap(), read(&*store, Timestamp::MIN));
+    publish(&store, &[product("A", "1")], second(1));
+    let (changes, seen) = (store.state().unwrap(), read(&store, Timestamp::MIN));
     // Another process sees the data while this one has the file open, and after.
     let other = at(&path, IfMissing::Refuse).unwrap();
     assert_eq!(other.state().unwrap(), changes);
     drop((store, other));
     let again = at(&path, IfMissing::Refuse).unwrap();
     assert_eq!(
-        (again.state().unwrap(), read(&*again, Timestamp::MIN)),
+        (again.state().unwrap(), read(&again, Timestamp::MIN)),
         (changes, seen)
     );
 }
@@ -84,13 +84,13 @@ fn files_are_open_only_during_acts() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("acts.db");
     let followed = at(&path, IfMissing::Create).unwrap();
-    webhooks::create(&*followed, "one");
+    webhooks::create(&followed, "one");
     assert!(!open_files(&path).is_empty());
     drop(followed);
     let address: StoreAddress = format!("sqlite:{}", path.display()).parse().unwrap();
     let acts = address.open_for_acts(Duration::ZERO).unwrap();
     for number in 1..3 {
-        publish(&*acts, &[product("A", &number.to_string())], second(number));
+        publish(&acts, &[product("A", &number.to_string())], second(number));
         assert_eq!(
             acts.revisions(9).unwrap().len(),
             usize::try_from(number).unwrap()
@@ -113,12 +113,31 @@ fn followers_wait_for_a_missing_store() {
         assert!(error.may_come_back() && !path.exists());
     }
     publish(
-        &*at(&path, IfMissing::Create).unwrap(),
+        &at(&path, IfMissing::Create).unwrap(),
         &[product("A", "1")],
         second(1),
     );
-    assert_eq!(read(&*followed, Timestamp::MIN).codes(), ["A"]);
+    assert_eq!(read(&followed, Timestamp::MIN).codes(), ["A"]);
     assert!(followed.state().unwrap().revision_id.is_some());
+}
+
+#[test]
+fn lock_wait_is_capped_however_the_store_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("patient.db");
+    let Ok(address) = format!("sqlite:{}", path.display()).parse::<StoreAddress>();
+    // It doesn't exist yet, so that this one is opened by its first call.
+    let followed = address.open_to_follow(IfMissing::Refuse, Duration::MAX);
+    let followed = followed.unwrap();
+    let opened = address.open(IfMissing::Create, Duration::MAX).unwrap();
+    let of_acts = address.open_for_acts(Duration::MAX).unwrap();
+    let checked = address.open_to_check(Duration::MAX).unwrap();
+    assert_eq!(checked.check().unwrap(), []);
+    for (index, store) in [opened, followed, of_acts, checked].iter().enumerate() {
+        let time = second(index.try_into().unwrap());
+        publish(store, &[product("A", &index.to_string())], time);
+        assert_eq!(store.revisions(9).unwrap().len(), index + 1);
+    }
 }
 
 #[test]
@@ -169,21 +188,6 @@ fn foreign_database_is_refused_unchanged() {
     assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
     assert!(error.to_string().contains("another program"), "{error}");
     assert!(std::fs::read(&path).unwrap() == before, "it was written to");
-}
-
-#[test]
-fn newer_schema_is_refused_with_both_numbers() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("newer.db");
-    drop(at(&path, IfMissing::Create).unwrap());
-    let connection = Connection::open(&path).unwrap();
-    connection.pragma_update(None, "user_version", 99).unwrap();
-    drop(connection);
-    let error = refused(&path);
-    assert!(
-        matches!(error, StoreError::NewerSchema { found: 99, known, .. } if known < 99),
-        "{error}"
-    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use vitrine_store::{IfMissing, Store, open};
 
 use crate::products::{product, publish, second};
 
-fn at(path: &Path) -> Arc<dyn Store> {
+fn at(path: &Path) -> Arc<Store> {
     open(&format!("sqlite:{}", path.display()), IfMissing::Create).unwrap()
 }
 
@@ -55,7 +55,7 @@ fn log_is_reused_if_a_publish_meets_a_reader() {
     let (followed, other) = (at(&path), at(&path));
     // While this reads, nothing is copied from the log, so that the next reader reads from the log.
     let before = pinned(&path);
-    publish(&*other, &large_catalog(1), second(1));
+    publish(&other, &large_catalog(1), second(1));
     let first = log_bytes(&path);
     std::thread::scope(|scope| {
         let (reads, is_reading) = std::sync::mpsc::channel();
@@ -74,7 +74,7 @@ fn log_is_reused_if_a_publish_meets_a_reader() {
         });
         is_reading.recv().unwrap();
         drop(before);
-        publish(&*other, &large_catalog(2), second(2));
+        publish(&other, &large_catalog(2), second(2));
     });
     let second = log_bytes(&path);
     // Twice the new data: the previous row of each product changed, too.
@@ -86,7 +86,7 @@ fn large_log_is_emptied_once_nobody_reads_from_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("emptied.db");
     let (followed, other) = (at(&path), at(&path));
-    publish(&*other, &[product("A", "1")], second(1));
+    publish(&other, &[product("A", "1")], second(1));
     let small = log_bytes(&path);
     assert_eq!(
         followed.checkpoint_log().unwrap(),
@@ -94,7 +94,7 @@ fn large_log_is_emptied_once_nobody_reads_from_it() {
         "left alone"
     );
     let before = pinned(&path);
-    publish(&*other, &large_catalog(2), second(2));
+    publish(&other, &large_catalog(2), second(2));
     let large = log_bytes(&path);
     assert!(large > 40_000_000, "{large}");
     assert_eq!(

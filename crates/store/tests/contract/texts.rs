@@ -33,7 +33,7 @@ fn retired(markdown: &str, at: i64) -> (String, Option<Timestamp>) {
     (markdown.to_owned(), Some(second(at)))
 }
 
-fn a_text_is_kept_once(store: &dyn Store) {
+fn a_text_is_kept_once(store: &Store) {
     publish_texts(
         store,
         &[("A", "# T"), ("B", "# T"), ("C", "# U")],
@@ -47,7 +47,7 @@ fn a_text_is_kept_once(store: &dyn Store) {
     }
 }
 
-fn a_replaced_text_is_kept_for_a_while(store: &dyn Store) {
+fn a_replaced_text_is_kept_for_a_while(store: &Store) {
     publish_texts(store, &[("A", "# old"), ("B", "# stays")], second(10));
     publish_texts(store, &[("A", "# new"), ("B", "# stays")], second(1_000));
     let live = [text("# new"), text("# stays")];
@@ -73,7 +73,7 @@ fn a_replaced_text_is_kept_for_a_while(store: &dyn Store) {
     assert_eq!(read(store, second(3_001)).texts, [text("# old")]);
 }
 
-fn a_text_lives_while_any_product_names_it(store: &dyn Store) {
+fn a_text_lives_while_any_product_names_it(store: &Store) {
     publish_texts(store, &[("A", "# T"), ("B", "# T")], second(10));
     publish_texts(store, &[("B", "# T")], second(20));
     assert_eq!(read(store, second(1_000)).texts, [text("# T")]);
@@ -82,7 +82,7 @@ fn a_text_lives_while_any_product_names_it(store: &dyn Store) {
     assert_eq!(read(store, second(31)).texts, []);
 }
 
-fn history_stays(store: &dyn Store) {
+fn history_stays(store: &Store) {
     for round in 1..=5 {
         publish_texts(store, &[("A", &format!("# {round}"))], second(round * 10));
     }
@@ -93,7 +93,7 @@ fn history_stays(store: &dyn Store) {
     assert_eq!(texts, [expected, vec![text("# 5")]].concat());
 }
 
-fn a_text_can_be_taken_down(store: &dyn Store) {
+fn a_text_can_be_taken_down(store: &Store) {
     publish_texts(store, &[("A", "# bad"), ("B", "# good")], second(10));
     let before = store.state().unwrap();
     let bad = TextDigest::of("# bad");

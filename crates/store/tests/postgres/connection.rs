@@ -112,8 +112,8 @@ fn sslmode_is_obeyed() {
         )
     };
     let store = full("localhost", "authority.pem").unwrap();
-    publish(&*store, &[product("A", "1")]);
-    assert_eq!(codes(&*store), ["A"]);
+    publish(&store, &[product("A", "1")]);
+    assert_eq!(codes(&store), ["A"]);
     for (host, authority) in [
         ("localhost", "stranger.pem"),
         ("127.0.0.1", "authority.pem"),
@@ -159,7 +159,7 @@ fn password_grants_access_and_is_never_shown() {
         assert!(error.may_come_back());
     }
     let store = open(&url(":right-secret"), IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")]);
+    publish(&store, &[product("A", "1")]);
     // A separate password takes precedence over the address's.
     let given = address(&url(":wrong-secret")).with_password("right-secret".to_owned());
     assert!(!format!("{given} {given:?}").contains("secret"));
@@ -173,20 +173,20 @@ fn replica_is_followed_and_never_written() {
     }
     let primary = Cluster::start("wal_level = replica");
     let store = open(&primary.url("postgres"), IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")]);
+    publish(&store, &[product("A", "1")]);
     let replica = primary.replica();
     let followed = address(&replica.url("postgres")).open_replica().unwrap();
     wait_for("the first revision", || {
         (followed.state().unwrap() == store.state().unwrap()).then_some(())
     });
-    assert_eq!(codes(&*followed), ["A"]);
-    publish(&*store, &[product("B", "1")]);
+    assert_eq!(codes(&followed), ["A"]);
+    publish(&store, &[product("B", "1")]);
     wait_for("the second", || {
         (followed.state().unwrap() == store.state().unwrap()).then_some(())
     });
-    assert_eq!(codes(&*followed), ["B"]);
+    assert_eq!(codes(&followed), ["B"]);
     assert!(followed.is_replica().unwrap() && !store.is_replica().unwrap());
-    assert_eq!(history(&*followed), (2, 2));
+    assert_eq!(history(&followed), (2, 2));
     assert_eq!(followed.check().unwrap(), []);
     assert!(followed.subscribe(std::sync::Arc::new(|| {})).is_none());
     followed

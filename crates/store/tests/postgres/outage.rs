@@ -61,8 +61,8 @@ fn silent_host_is_skipped() {
     let hosts = format!("@127.0.0.1:{port},");
     let url = database.url.replace('@', &hosts) + "?target_session_attrs=read-write";
     let store = open(&url, IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")]);
-    assert_eq!(codes(&*store), ["A"]);
+    publish(&store, &[product("A", "1")]);
+    assert_eq!(codes(&store), ["A"]);
     let (hinted, hint) = std::sync::mpsc::channel();
     let _guard = store.subscribe(Arc::new(move || {
         let _ = hinted.send(());
@@ -146,13 +146,13 @@ fn server_started_before_its_database_recovers() {
     assert_unreachable(store.state());
     cluster.begin();
     wait_for("the database", || store.state().ok());
-    assert!(codes(&*store).is_empty());
-    publish(&*store, &[product("A", "1")]);
+    assert!(codes(&store).is_empty());
+    publish(&store, &[product("A", "1")]);
     cluster.stop();
     assert_unreachable::<()>(Err(wait_for("its end", || store.state().err())));
     cluster.begin();
     wait_for("the database", || store.state().ok());
-    assert_eq!(codes(&*store), ["A"]);
+    assert_eq!(codes(&store), ["A"]);
 }
 
 #[test]
@@ -191,12 +191,26 @@ fn blocked_statement_times_out_and_is_cancelled() {
 }
 
 #[test]
+fn lock_wait_beyond_a_day_is_capped() {
+    let Some(database) = Database::create() else {
+        return;
+    };
+    let address = address(&database.url);
+    let followed = address.open_to_follow(IfMissing::Create, Duration::MAX);
+    let followed = followed.unwrap();
+    publish(&followed, &[product("A", "1")]);
+    let of_acts = address.open_for_acts(Duration::MAX).unwrap();
+    publish(&of_acts, &[product("B", "1")]);
+    assert_eq!(codes(&followed), ["B"]);
+}
+
+#[test]
 fn publish_on_killed_connection_changes_nothing() {
     let Some(database) = Database::create() else {
         return;
     };
     let store = open(&database.url, IfMissing::Create).unwrap();
-    publish(&*store, &[product("A", "1")]);
+    publish(&store, &[product("A", "1")]);
     let before = store.state().unwrap();
     let mut publication = store.publish().unwrap();
     for number in 0..3_000 {
@@ -212,8 +226,8 @@ fn publish_on_killed_connection_changes_nothing() {
     // The connection for short calls was killed, too.
     let after = wait_for("a new connection", || store.state().ok());
     assert_eq!(after, before);
-    assert_eq!(codes(&*store), ["A"]);
+    assert_eq!(codes(&store), ["A"]);
     assert_eq!(store.check().unwrap(), []);
-    publish(&*store, &[product("B", "1")]);
-    assert_eq!(codes(&*store), ["B"]);
+    publish(&store, &[product("B", "1")]);
+    assert_eq!(codes(&store), ["B"]);
 }

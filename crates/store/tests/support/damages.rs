@@ -35,7 +35,7 @@ pub(crate) const DAMAGES: [(&str, &[&str]); 53] = [
         &["version_digest"],
     ),
     (
-        "update product_version set digest = zeroblob(32) where id = 1",
+        "update product_version set digest = zeroblob(16) where id = 1",
         &["version_digest"],
     ),
     (
@@ -93,15 +93,15 @@ pub(crate) const DAMAGES: [(&str, &[&str]); 53] = [
     ("update state set oldest_readable = -1", &["live_revision"]),
     ("delete from state", &["live_revision"]),
     (
-        "update text set markdown = x'00' where digest = (select min(digest) from text)",
+        "update markdown_text set markdown = x'00' where digest = (select min(digest) from markdown_text)",
         &["text_digest"],
     ),
     (
-        "update text set markdown = (select markdown from text order by digest desc limit 1) where digest = (select min(digest) from text)",
+        "update markdown_text set markdown = (select markdown from markdown_text order by digest desc limit 1) where digest = (select min(digest) from markdown_text)",
         &["text_digest"],
     ),
     (
-        "delete from text where digest = (select min(digest) from text)",
+        "delete from markdown_text where digest = (select min(digest) from markdown_text)",
         &["text_reference"],
     ),
     (
@@ -135,7 +135,7 @@ pub(crate) const DAMAGES: [(&str, &[&str]); 53] = [
         &["counter"],
     ),
     (
-        "update product_text set digest = (select max(digest) from text) where product_version_id = 1 and digest = (select min(digest) from text)",
+        "update product_text set digest = (select max(digest) from markdown_text) where product_version_id = 1 and digest = (select min(digest) from markdown_text)",
         &["text_reference"],
     ),
     ("update api_key set revoked_at = null", &["api_key_digest"]),
@@ -146,7 +146,7 @@ pub(crate) const DAMAGES: [(&str, &[&str]); 53] = [
         &["api_key_digest"],
     ),
     (
-        "update api_key set digest = zeroblob(32)",
+        "update api_key set digest = zeroblob(16)",
         &["api_key_digest"],
     ),
     ("update api_key set is_test = 2", &["api_key"]),
@@ -166,7 +166,7 @@ pub(crate) const DAMAGES: [(&str, &[&str]); 53] = [
         &["api_key"],
     ),
     (
-        "insert into api_key values ('p', 'l', x'00', 0, null, null, null, 0, null, null, null, null)",
+        "insert into api_key values ('p', 'l', x'00', 0, null, null, null, null, 0, null, null, null, x'00')",
         &["api_key"],
     ),
 ];

@@ -47,14 +47,13 @@ pub struct TextLoadSettings {
 /// # Errors
 ///
 /// If a file can't be read, or the store can't be written. Then nothing has changed.
-pub fn load(
-    store: &dyn Store,
-    directory: &Path,
-    settings: TextLoadSettings,
-) -> anyhow::Result<Report> {
+pub fn load(store: &Store, directory: &Path, settings: TextLoadSettings) -> anyhow::Result<Report> {
     let mut report = Report::default();
     let texts = TextFiles::scan(directory, &mut report)?;
-    let mut publication = overrides::publish(store)?;
+    let mut publication = match settings.intent {
+        Intent::Apply => overrides::publish(store)?,
+        Intent::DryRun => overrides::dry_run(store)?,
+    };
     let mut plan = Plan::new(settings.intent.detail());
     let mut overlay = Overlay::of(&texts, directory);
     overlay.is_refused = report.has_faults();

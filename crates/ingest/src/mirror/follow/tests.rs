@@ -17,7 +17,7 @@ use crate::outside::retry::Retries;
 /// A store, and the mirror's state file, in a directory.
 struct Case {
     directory: tempfile::TempDir,
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
 }
 
 fn settings(mode: Mode) -> LoadSettings {
@@ -69,7 +69,7 @@ impl Case {
             source.unwrap(),
             TextForm::Addresses,
             Some(case.state()),
-            &*case.store,
+            &case.store,
         )
         .unwrap();
         follower.held = Some(Held {
@@ -97,14 +97,14 @@ impl Case {
             true => Vec::new(),
             false => vec![Opened::new("input".to_owned(), Box::new(file))],
         };
-        let report = load::load(&*self.store, inputs, settings(mode), &Silent).unwrap();
+        let report = load::load(&self.store, inputs, settings(mode), &Silent).unwrap();
         assert!(outcome(&report).is_success(), "{report:?}");
     }
 
     /// Returns the token that a restart goes on from.
     fn resumed(&self, follower: &Follower) -> Option<String> {
         let (base, texts) = (follower.source.base(), follower.texts);
-        let held = self.state().held(&*self.store, base, texts).unwrap();
+        let held = self.state().held(&self.store, base, texts).unwrap();
         held.map(|held| held.token.as_str().to_owned())
     }
 }
@@ -115,7 +115,7 @@ fn changes_of_another_revision_are_not_published() {
     case.load(&["FOREIGN"], Mode::Replace);
     let foreign = case.live();
     let changes = changes(&["C"], &[], "second");
-    let loaded = follower.load(&*case.store, changes, settings(Mode::Replace));
+    let loaded = follower.load(&case.store, changes, settings(Mode::Replace));
     assert!(loaded.unwrap().is_none() && follower.held.is_none());
     assert_eq!(case.live(), foreign);
     assert_eq!(case.resumed(&follower), None);
@@ -133,7 +133,7 @@ fn removals_of_others_are_not_taken_for_a_publish() {
     // As if it was killed after the transaction.
     let (case, mut follower) = Case::of(&["A", "B", "C"]);
     let before = case.live();
-    let loaded = follower.load(&*case.store, removal(), settings(Mode::Replace));
+    let loaded = follower.load(&case.store, removal(), settings(Mode::Replace));
     assert!(outcome(&loaded.unwrap().unwrap()).is_success());
     follower.held = None;
     follower.save(Some(removal().publishing(before).unwrap()));

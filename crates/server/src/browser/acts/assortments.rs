@@ -230,7 +230,7 @@ fn told(lines: Vec<String>) -> Told {
 }
 
 /// Returns the prefixes of the keys that have an assortment and aren't revoked.
-fn users(store: &dyn Store, name: &str) -> anyhow::Result<Vec<String>> {
+fn users(store: &Store, name: &str) -> anyhow::Result<Vec<String>> {
     let keys = store.keys()?.into_iter();
     let users =
         keys.filter(|key| key.revoked_at.is_none() && key.assortment.as_deref() == Some(name));

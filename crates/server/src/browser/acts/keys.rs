@@ -11,10 +11,10 @@ use super::form::Form;
 use super::form_faults::FormFaults;
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
 use super::visible::{difference, expired, require_assortment};
-use super::{Context, Outcome};
+use super::{Context, Outcome, PLAN_CHANGED};
 use crate::browser::assortments::names;
 use crate::browser::times::minute;
-use crate::keys::{self, Changes, Rotated, change, described, new_key};
+use crate::keys::{self, ChangedMeanwhile, Changes, Rotated, change_if, described, new_key};
 use crate::times::{after, parse_moment, to_second};
 
 /// Sentence above a new key.
@@ -239,7 +239,22 @@ fn fields_of(record: KeyRecord) -> Vec<(&'static str, String)> {
 
 pub(super) fn set(context: &Context<'_>) -> Outcome {
     let told = changed(context);
-    set_page(context).told(context, told, "vitrine keys set")
+    if matches!(&told, Err(error) if error.is::<ChangedMeanwhile>()) {
+        // After the plan was compared: shows the new one.
+        let form = context.form.unconfirmed();
+        let context = &Context { form, ..*context };
+        let page = set_page(context).with_told(context, changed(context), SET);
+        return page.warned(PLAN_CHANGED).into();
+    }
+    set_page(context).told(context, told, SET)
+}
+
+/// Command that does the same as [`set`].
+const SET: &str = "vitrine keys set";
+
+/// Returns the digest of a key's values.
+fn digest_of(record: &KeyRecord) -> String {
+    plan_digest(&format!("{:?}", fields_of(record.clone())))
 }
 
 fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
@@ -268,8 +283,8 @@ fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
         let mut told = difference(context, &record, &after)?;
         // All values are written, so the confirmation holds for these former ones only. Not for the new expiry: of a span, it is later then.
         let effects = (&told.lines, &told.listing);
-        let plan = plan_digest(&format!("{:?} {effects:?}", fields_of(record.clone())));
-        told.plan = Some(plan);
+        let effects = plan_digest(&format!("{effects:?}"));
+        told.plan = Some(format!("{} {effects}", digest_of(&record)));
         told.lines.insert(0, described(&record, &after));
         let now = to_second(context.now);
         told.warnings.extend(expired(&after, now));
@@ -277,7 +292,12 @@ fn changed(context: &Context<'_>) -> anyhow::Result<Told> {
     }
     let audit = context.audit(AuditAction::SetKey);
     let now = to_second(context.now);
-    let (before, after) = change(context.store, &record.prefix, &changes, now, &audit)?;
+    // Only the transaction knows what is replaced.
+    let plan = context.form.get("plan");
+    let is_shown =
+        |before: &KeyRecord| plan.is_none_or(|plan| plan.starts_with(&digest_of(before)));
+    let changes = (&changes, &is_shown as &dyn Fn(&KeyRecord) -> bool);
+    let (before, after) = change_if(context.store, &record.prefix, changes, now, &audit)?;
     let words = described(&before, &after);
     let former = fields_of(before);
     let undo = (former != fields_of(after)).then_some(NextForm {

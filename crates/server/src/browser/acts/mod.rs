@@ -102,7 +102,7 @@ impl From<ActPage> for Outcome {
 /// Request for an act.
 struct Context<'c> {
     browser: &'c Browser,
-    store: &'c dyn Store,
+    store: &'c Store,
     viewer: &'c Viewer,
     request: &'c PageRequest,
     form: Form,
@@ -193,8 +193,8 @@ impl Act {
             browser,
             // Forms are shown while acts wait, which share their handle.
             store: match request.is_post() {
-                true => &*browser.acts_store,
-                false => &*browser.written,
+                true => &browser.acts_store,
+                false => &browser.written,
             },
             viewer,
             request,
@@ -258,9 +258,7 @@ impl Act {
             .filter(|_| context.form.is_confirmed())?;
         let form = context.form.unconfirmed();
         match (self.run)(&Context { form, ..*context }) {
-            Outcome::Act(page) if page.plan() != Some(confirmed) => Some(page.warned(
-                "What this would do has changed since it was shown. Look at it again; nothing was done yet.",
-            )),
+            Outcome::Act(page) if page.plan() != Some(confirmed) => Some(page.warned(PLAN_CHANGED)),
             _ => None,
         }
     }
@@ -273,6 +271,10 @@ impl Act {
     }
 }
 
+/// Warning above a plan that isn't the one that was confirmed.
+const PLAN_CHANGED: &str =
+    "What this would do has changed since it was shown. Look at it again; nothing was done yet.";
+
 /// Returns the problem of a confirmation that was sent before.
 fn done_already() -> Problem {
     let problem = Problem::new(
@@ -284,4 +286,4 @@ fn done_already() -> Problem {
 }
 
 /// The store that acts write to: a handle of its own, so that what follows the store never waits for an act.
-pub(super) type ActsStore = Arc<dyn Store>;
+pub(super) type ActsStore = Arc<Store>;

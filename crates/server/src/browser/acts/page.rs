@@ -353,12 +353,21 @@ impl ActPage {
         told: anyhow::Result<Told>,
         command: &str,
     ) -> Outcome {
+        self.with_told(context, told, command).into()
+    }
+
+    /// As [`told`](Self::told).
+    pub(super) fn with_told(
+        self,
+        context: &Context<'_>,
+        told: anyhow::Result<Told>,
+        command: &str,
+    ) -> Self {
         match told {
             Ok(told) if context.form.is_confirmed() => self.done(told),
             Ok(told) => self.planned(told),
             Err(error) => self.failed(&error, command),
         }
-        .into()
     }
 
     /// Returns the digest of the plan that is shown.

@@ -21,7 +21,7 @@ pub(super) fn difference(
     if before.assortment == after.assortment {
         return Ok(Told::default());
     }
-    let mut told = match context.browser.app.live.snapshot() {
+    Ok(match context.browser.app.live.snapshot() {
         Some(snapshot) => {
             let rules = |key: &KeyRecord| rules_of(context.store, key);
             let rules = [rules(before)?, rules(after)?];
@@ -34,21 +34,11 @@ pub(super) fn difference(
             ],
             ..Told::default()
         },
-    };
-    if before.assortment.is_none() {
-        let older = context.store.older_programs()?;
-        if !older.is_empty() {
-            told.warnings.push(format!(
-                "Older releases are connected to the store, and refuse the key with 401: {}.",
-                older.join(", ")
-            ));
-        }
-    }
-    Ok(told)
+    })
 }
 
 /// Returns the rules by which a key sees; `None` if it sees everything. It sees nothing by rules that are missing or unreadable.
-fn rules_of(store: &dyn Store, key: &KeyRecord) -> anyhow::Result<Option<Rules>> {
+fn rules_of(store: &Store, key: &KeyRecord) -> anyhow::Result<Option<Rules>> {
     let Some(name) = &key.assortment else {
         return Ok(None);
     };
@@ -66,7 +56,7 @@ pub(super) fn expired(record: &KeyRecord, now: Timestamp) -> Vec<String> {
 }
 
 /// Refuses an assortment that doesn't exist.
-pub(super) fn require_assortment(store: &dyn Store, name: &str) -> anyhow::Result<()> {
+pub(super) fn require_assortment(store: &Store, name: &str) -> anyhow::Result<()> {
     match live_version(store, name)? {
         Some(_) => Ok(()),
         None => bail!(

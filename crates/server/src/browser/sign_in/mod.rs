@@ -89,7 +89,7 @@ enum Known {
 
 /// Sign-in of one server.
 pub(super) struct SignIn {
-    store: Arc<dyn Store>,
+    store: Arc<Store>,
     header: Option<HeaderName>,
     proxies: Proxies,
     attempts: Arc<Attempts>,
@@ -102,7 +102,7 @@ pub(super) struct SignIn {
 
 impl SignIn {
     /// Returns the sign-in by the operators of `store`, which is the one that is written.
-    pub(super) fn new(store: Arc<dyn Store>, settings: SignInSettings) -> Self {
+    pub(super) fn new(store: Arc<Store>, settings: SignInSettings) -> Self {
         let SignInSettings { header, proxies } = settings;
         Self {
             store,

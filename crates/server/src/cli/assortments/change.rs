@@ -21,7 +21,7 @@ use crate::live::read_snapshot;
 const MAX_WARNINGS: usize = 20;
 
 /// Reads the live catalog; an empty one if nothing was published yet.
-pub(super) fn live_catalog(store: &dyn Store) -> anyhow::Result<Arc<Snapshot>> {
+pub(super) fn live_catalog(store: &Store) -> anyhow::Result<Arc<Snapshot>> {
     Ok(Arc::new(read_snapshot(store)?.unwrap_or_default()))
 }
 

@@ -119,7 +119,7 @@ impl SetRules {
             return Ok(Outcome::Refused);
         };
         let store = store.open(IfMissing::Create)?;
-        self.edit.apply(&*store, name, &rules, None)
+        self.edit.apply(&store, name, &rules, None)
     }
 }
 
@@ -130,8 +130,8 @@ impl DiffRules {
             return Ok(Outcome::Refused);
         };
         let store = store.open(IfMissing::Refuse)?;
-        let before = live_version(&*store, name)?;
-        let catalog = live_catalog(&*store)?;
+        let before = live_version(&store, name)?;
+        let catalog = live_catalog(&store)?;
         let change = match Change::of(&catalog, live_rules(before.as_ref())?, &rules) {
             Ok(change) => change,
             Err(faults) => return refuse(&self.file.display().to_string(), &faults),
@@ -148,18 +148,18 @@ impl DiffRules {
 impl Rollback {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let (store, name) = (store.open(IfMissing::Refuse)?, checked_name(&self.name));
-        let stored = rules_at(&*store, name, Some(self.version))?;
+        let stored = rules_at(&store, name, Some(self.version))?;
         let rules = stored_rules(&stored)
             .with_context(|| format!("version {} of `{name}` can't be used", self.version))?;
         let note = rollback_note(self.version);
-        self.edit.apply(&*store, name, &rules, Some(note))
+        self.edit.apply(&store, name, &rules, Some(note))
     }
 }
 
 impl Remove {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let (store, name) = (store.open(IfMissing::Refuse)?, checked_name(&self.name));
-        let live = live_version(&*store, name)?.ok_or_else(|| unknown(name))?;
+        let live = live_version(&store, name)?.ok_or_else(|| unknown(name))?;
         let removed = store.set_assortment(
             &removal(name, operator(), self.note.clone()),
             Some(&live.id),
@@ -176,7 +176,7 @@ impl EditArgs {
     /// Makes rules live, unless the guard refuses that.
     fn apply(
         &self,
-        store: &dyn Store,
+        store: &Store,
         name: &str,
         rules: &Rules,
         default_note: Option<String>,

@@ -8,7 +8,7 @@ use vitrine_store::Store;
 use crate::cli::{Outcome, print};
 
 /// Writes the rules of each live assortment to `DIRECTORY/NAME.json`.
-pub(super) fn export(store: &dyn Store, directory: &Path) -> anyhow::Result<Outcome> {
+pub(super) fn export(store: &Store, directory: &Path) -> anyhow::Result<Outcome> {
     let shown = directory.display();
     std::fs::create_dir_all(directory).with_context(|| format!("can't create {shown}"))?;
     let live = store.assortments()?;

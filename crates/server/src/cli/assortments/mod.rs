@@ -155,7 +155,7 @@ impl Assortments {
 /// # Errors
 ///
 /// If there never was one of this name.
-fn versions(store: &dyn Store, name: &str, limit: u32) -> anyhow::Result<Vec<AssortmentVersion>> {
+fn versions(store: &Store, name: &str, limit: u32) -> anyhow::Result<Vec<AssortmentVersion>> {
     let versions = store.assortment_versions(name, limit)?;
     match versions.is_empty() {
         true => Err(unknown(name)),
@@ -163,7 +163,7 @@ fn versions(store: &dyn Store, name: &str, limit: u32) -> anyhow::Result<Vec<Ass
     }
 }
 
-fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
+fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
     let keys = store.keys()?;
     let live = store.assortments()?;
     let count = |name: &str| {
@@ -198,12 +198,7 @@ fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn history(
-    store: &dyn Store,
-    output: OutputArgs,
-    limit: u32,
-    name: &str,
-) -> anyhow::Result<Outcome> {
+fn history(store: &Store, output: OutputArgs, limit: u32, name: &str) -> anyhow::Result<Outcome> {
     let versions = versions(store, name, limit)?;
     if output.json {
         print_json(&versions.iter().map(to_json).collect())?;

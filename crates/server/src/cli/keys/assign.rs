@@ -6,7 +6,7 @@ use serde_json::json;
 use vitrine_store::IfMissing;
 use vitrine_store::audit::AuditAction;
 
-use super::{to_json, warn_of_older_servers};
+use super::to_json;
 use crate::cli::audit::NoteArgs;
 use crate::cli::confirm::ConfirmArgs;
 use crate::cli::time::to_second;
@@ -55,8 +55,7 @@ impl Assign {
         };
         let context = self.note.context(AuditAction::SetKey);
         let store = store.open(IfMissing::Refuse)?;
-        let (before, after) = change(&*store, &self.key, &changes, to_second(now), &context)?;
-        warn_of_older_servers(&*store, Some(&before), &after)?;
+        let (before, after) = change(&store, &self.key, &changes, to_second(now), &context)?;
         match self.output.json {
             true => print_json(&json!({
                 "before": to_json(&before, now),

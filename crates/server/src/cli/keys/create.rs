@@ -11,7 +11,6 @@ use vitrine_model::version::ApiVersion;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, Store};
 
-use super::warn_of_older_servers;
 use crate::cli::audit::NoteArgs;
 use crate::cli::plain_text::PlainText;
 use crate::cli::time::{parse_moment, to_second};
@@ -99,7 +98,7 @@ impl NewKeySettings {
 
 /// Creates a key.
 pub(in crate::cli) fn create(
-    store: &dyn Store,
+    store: &Store,
     settings: NewKeySettings,
     note: &NoteArgs,
 ) -> anyhow::Result<NewKey> {
@@ -109,7 +108,7 @@ pub(in crate::cli) fn create(
 
 /// Creates a key; returns it with its record.
 fn create_record(
-    store: &dyn Store,
+    store: &Store,
     settings: NewKeySettings,
     note: &NoteArgs,
 ) -> anyhow::Result<(NewKey, KeyRecord)> {
@@ -124,8 +123,7 @@ impl Create {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let settings = self.settings();
         let store = store.open(IfMissing::Create)?;
-        let (key, record) = create_record(&*store, settings, &self.note)?;
-        warn_of_older_servers(&*store, None, &record)?;
+        let (key, record) = create_record(&store, settings, &self.note)?;
         show(&key, &record, &[], self.output)
     }
 

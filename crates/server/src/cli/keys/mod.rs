@@ -6,8 +6,6 @@ mod rotate;
 mod set;
 mod usage;
 
-use std::io::Write as _;
-
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
@@ -24,7 +22,7 @@ use self::usage::Usage;
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
-use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 
 pub(super) use self::create::{NewKeySettings, checked_version, create};
 use crate::keys;
@@ -121,7 +119,7 @@ impl Keys {
             } => {
                 let context = note.context(AuditAction::RotateKey);
                 let store = store.open(IfMissing::Refuse)?;
-                rotate(&*store, &context, *output, label, overlap)
+                rotate(&store, &context, *output, label, overlap)
             }
             Self::Revoke {
                 output,
@@ -148,7 +146,7 @@ fn kind(record: &KeyRecord) -> &'static str {
     }
 }
 
-fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
+fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
     let records = store.keys()?;
     let now = Timestamp::now();
     if output.json {
@@ -211,7 +209,7 @@ fn to_json(record: &KeyRecord, now: Timestamp) -> Value {
 }
 
 fn revoke(
-    store: &dyn Store,
+    store: &Store,
     context: &AuditContext,
     output: OutputArgs,
     names: &[String],
@@ -236,25 +234,4 @@ fn revoke(
         }
     }
     Ok(Outcome::Done)
-}
-
-/// Warns of running servers of releases that don't know assortments: they refuse the key.
-fn warn_of_older_servers(
-    store: &dyn Store,
-    before: Option<&KeyRecord>,
-    after: &KeyRecord,
-) -> anyhow::Result<()> {
-    let had_one = before.is_some_and(|before| before.assortment.is_some());
-    if had_one || after.assortment.is_none() {
-        return Ok(());
-    }
-    let older = store.older_programs()?;
-    if !older.is_empty() {
-        let (prefix, older) = (&after.prefix, older.join(", "));
-        writeln!(
-            output::stderr(),
-            "vitrine: warning: older releases are connected to the store, and refuse {prefix} with 401: {older}"
-        )?;
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ use crate::keys::{self, Rotated};
 /// Creates a successor of the single key in use that `name` means; the old key expires after `overlap`. Prints the keys
 /// that expire, with the time.
 pub(super) fn rotate(
-    store: &dyn Store,
+    store: &Store,
     context: &AuditContext,
     output: OutputArgs,
     name: &str,

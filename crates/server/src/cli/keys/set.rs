@@ -9,7 +9,7 @@ use vitrine_store::IfMissing;
 use vitrine_store::audit::AuditAction;
 
 use super::create::{checked_expiry, checked_label, checked_quota, checked_version};
-use super::{to_json, warn_of_older_servers};
+use super::to_json;
 use crate::cli::audit::NoteArgs;
 use crate::cli::plain_text::PlainText;
 use crate::cli::time::to_second;
@@ -79,9 +79,8 @@ impl Set {
         let store = store.open(IfMissing::Refuse)?;
         let (before, after) = {
             let context = self.note.context(AuditAction::SetKey);
-            change(&*store, &self.name, &changes, to_second(now), &context)?
+            change(&store, &self.name, &changes, to_second(now), &context)?
         };
-        warn_of_older_servers(&*store, Some(&before), &after)?;
         if self.no_expiry && after.rotated_at.is_some() && before.expires_at.is_some() {
             let prefix = &after.prefix;
             writeln!(

@@ -291,7 +291,7 @@ fn show(
     Ok(Outcome::Done)
 }
 
-fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
+fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
     let operators = store.operators()?;
     if output.json {
         print_json(&operators.iter().map(to_json).collect())?;

@@ -232,7 +232,7 @@ impl MakeArgs {
             note: self.change.note.clone(),
             confirmation: None,
         };
-        (self.change).perform(|intent| change::make(&*store, request.clone(), intent))
+        (self.change).perform(|intent| change::make(&store, request.clone(), intent))
     }
 }
 
@@ -252,7 +252,7 @@ impl Enable {
             numbers,
             scheduled,
             remaining,
-        } = disabling(&*store, &selection)?;
+        } = disabling(&store, &selection)?;
         for one in &scheduled {
             let told = format!(
                 "note: override {} disables selected products from {} on; `vitrine overrides end {}` cancels it\n",
@@ -269,13 +269,13 @@ impl Enable {
             );
             output::stderr().write_all(told.as_bytes())?;
         }
-        self.change.end(&*store, &numbers)
+        self.change.end(&store, &numbers)
     }
 }
 
 impl ChangeArgs {
     /// Ends overrides.
-    pub(super) fn end(&self, store: &dyn Store, numbers: &[u64]) -> anyhow::Result<Outcome> {
+    pub(super) fn end(&self, store: &Store, numbers: &[u64]) -> anyhow::Result<Outcome> {
         let context = AuditContext {
             by: operator(),
             note: self.note.clone(),

@@ -129,8 +129,8 @@ impl Overrides {
                 overrides.reverse();
                 print_list(overrides, *output)
             }
-            Self::End { change, numbers } => change.end(&*store, numbers),
-            Self::Show { output, number } => show(&*store, *output, *number),
+            Self::End { change, numbers } => change.end(&store, numbers),
+            Self::Show { output, number } => show(&store, *output, *number),
         }
     }
 }
@@ -176,11 +176,7 @@ pub(super) fn found_or_told<T: Default>(found: anyhow::Result<T>) -> anyhow::Res
 }
 
 /// Prints an override, and the products that it changes if it can be read.
-fn show(
-    store: &dyn vitrine_store::Store,
-    output: OutputArgs,
-    number: u64,
-) -> anyhow::Result<Outcome> {
+fn show(store: &vitrine_store::Store, output: OutputArgs, number: u64) -> anyhow::Result<Outcome> {
     let mut all = store.overrides()?.into_iter();
     let one = (all.find(|one| one.number == number)).with_context(|| {
         format!("there is no override {number}; see `vitrine overrides history`")

@@ -66,7 +66,7 @@ impl Fetch {
             note: self.note.clone(),
         };
         let store = store.open(IfMissing::Refuse)?;
-        let report = fetch::fetch(&*store, &settings, &FetchBar::new())?;
+        let report = fetch::fetch(&store, &settings, &FetchBar::new())?;
         let outcome = match (report.addresses.failed, report.addresses.asked) {
             (0, _) => Outcome::Done,
             (failed, asked) if failed == asked => Outcome::Faulty,

@@ -54,7 +54,7 @@ impl Load {
             note: self.note.clone(),
         };
         let store = store.open(IfMissing::Refuse)?;
-        let report = texts::load(&*store, &self.directory, settings)?;
+        let report = texts::load(&store, &self.directory, settings)?;
         print_report(&report, self.output, self.plan)
     }
 }

@@ -60,7 +60,7 @@ pub(in crate::cli) struct Create {
 }
 
 impl Create {
-    pub(super) fn run(&self, store: &dyn Store) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, store: &Store) -> anyhow::Result<Outcome> {
         let prefix = prefix_of(&self.key);
         let keys = store.keys()?;
         let key = keys.iter().find(|record| record.prefix == prefix);
@@ -106,7 +106,7 @@ impl Create {
     }
 
     /// Returns the key file, which the first endpoint makes.
-    fn key_file(&self, store: &dyn Store) -> anyhow::Result<KeyFile> {
+    fn key_file(&self, store: &Store) -> anyhow::Result<KeyFile> {
         let path: &PathBuf = &self.webhooks.key_file.webhook_key_file;
         let is_first = store.webhook_state()?.key_fingerprint.is_none();
         match is_first && !path.exists() {

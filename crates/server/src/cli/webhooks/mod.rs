@@ -201,7 +201,7 @@ pub(in crate::cli) fn in_part<T>(
 }
 
 impl OneArgs {
-    fn endpoint(&self, store: &dyn Store) -> anyhow::Result<Endpoint> {
+    fn endpoint(&self, store: &Store) -> anyhow::Result<Endpoint> {
         store
             .endpoint(&self.id)?
             .ok_or_else(|| no_endpoint(&self.id))
@@ -209,7 +209,7 @@ impl OneArgs {
 
     fn apply(
         &self,
-        store: &dyn Store,
+        store: &Store,
         change: &EndpointChange,
         action: AuditAction,
     ) -> anyhow::Result<Outcome> {
@@ -222,7 +222,7 @@ impl OneArgs {
 
     fn change(
         &self,
-        store: &dyn Store,
+        store: &Store,
         change: &EndpointChange,
         action: AuditAction,
         done: &str,
@@ -241,7 +241,7 @@ impl OneArgs {
 }
 
 /// Asks for a test event, and waits for its attempt.
-fn test(store: &dyn Store, one: &OneArgs) -> anyhow::Result<Outcome> {
+fn test(store: &Store, one: &OneArgs) -> anyhow::Result<Outcome> {
     require_key(store, &one.endpoint(store)?)?;
     let event = format!("msg_test_{}", create::random_hex()?);
     let change = EndpointChange::Test(event.clone());
@@ -277,12 +277,7 @@ fn test(store: &dyn Store, one: &OneArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Gives an endpoint a new secret, and prints it.
-fn rotate(
-    store: &dyn Store,
-    one: &OneArgs,
-    overlap: &str,
-    key_file: &Path,
-) -> anyhow::Result<Outcome> {
+fn rotate(store: &Store, one: &OneArgs, overlap: &str, key_file: &Path) -> anyhow::Result<Outcome> {
     let overlap_ends_at = after(overlap, Timestamp::now())
         .unwrap_or_else(|error| exit_with_usage_error(&format!("--overlap: {error}")));
     let key = right_key(store, key_file)?;
@@ -308,7 +303,7 @@ fn rotate(
 }
 
 /// Returns the key file, if it is that of the store's endpoints.
-fn right_key(store: &dyn Store, path: &Path) -> anyhow::Result<KeyFile> {
+fn right_key(store: &Store, path: &Path) -> anyhow::Result<KeyFile> {
     let key = KeyFile::read(path)?;
     let known = store.webhook_state()?.key_fingerprint;
     match known.is_none_or(|known| known == key.fingerprint()) {

@@ -24,7 +24,7 @@ fn state(endpoint: &Endpoint, keys: &[KeyRecord], now: Timestamp) -> &'static st
 }
 
 /// Prints all endpoints.
-pub(super) fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outcome> {
+pub(super) fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
     let (endpoints, keys, now) = (store.endpoints()?, store.keys()?, Timestamp::now());
     if output.json {
         let all = endpoints
@@ -66,7 +66,7 @@ pub(super) fn list(store: &dyn Store, output: OutputArgs) -> anyhow::Result<Outc
 }
 
 /// Prints an endpoint and its attempts.
-pub(super) fn show(store: &dyn Store, id: &str, output: OutputArgs) -> anyhow::Result<Outcome> {
+pub(super) fn show(store: &Store, id: &str, output: OutputArgs) -> anyhow::Result<Outcome> {
     let Some(endpoint) = store.endpoint(id)? else {
         bail!("there is no endpoint {id}; `vitrine webhooks list` shows all");
     };

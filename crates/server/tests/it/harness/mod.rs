@@ -37,6 +37,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use vitrine_model::hexadecimal::Hexadecimal;
+use vitrine_store::document::{PackedDocument, unpack};
 
 pub use database::Database;
 pub use redis::Redis;
@@ -169,17 +171,40 @@ impl Store {
 
     /// Sets the documents of versions, as something other than Vitrine would: to an SQL expression, given that of the document.
     pub fn set_document(&self, value: impl Fn(&str) -> String, condition: &str) {
-        let value_in_file = value("unpack_document(document)");
-        self.sql(&match self.database {
-            Some(_) => format!(
-                "update product_version set document = {} where {condition}",
-                value("document")
-            ),
-            None => format!(
-                "update product_document set document = pack_document({value_in_file}) \
-                 where product_version_id in (select id from product_version where {condition})"
-            ),
-        });
+        let which =
+            format!("product_version_id in (select id from product_version where {condition})");
+        let Some(database) = &self.database else {
+            let value = value("unpack_document(document)");
+            self.sql(&format!(
+                "update product_document set document = pack_document({value}) where {which}"
+            ));
+            return;
+        };
+        // PostgreSQL has no function that packs.
+        let run = |sql: &str| database.run(&format!("set search_path = vitrine; {sql}"));
+        for id in run(&format!(
+            "select product_version_id from product_document where {which}"
+        )) {
+            let row = format!("where product_version_id = {id}");
+            let packed = run(&format!(
+                "select encode(document, 'hex') from product_document {row}"
+            ));
+            let digits = packed[0].as_bytes().chunks_exact(2);
+            let packed: Vec<u8> = digits
+                .map(|pair| std::str::from_utf8(pair).expect("digits"))
+                .map(|pair| u8::from_str_radix(pair, 16).expect("a byte"))
+                .collect();
+            let document = unpack(&packed).expect("a packed document");
+            let document = run(&format!(
+                "select {}",
+                value(&format!("$d${document}$d$::text"))
+            ));
+            let packed = PackedDocument::pack(document[0].as_bytes()).expect("a packed document");
+            let packed = Hexadecimal(packed.as_bytes());
+            run(&format!(
+                "update product_document set document = decode('{packed}', 'hex') {row}"
+            ));
+        }
     }
 
     /// A file in the store's directory.
@@ -286,7 +311,7 @@ impl Store {
     pub fn serve_with_damaged_texts(&self) -> Server {
         let copy = self.path("copy.db");
         self.ok(&["backup", &copy.display().to_string()]);
-        let sql = "update text set markdown = cast(substr(markdown, 5) as blob)";
+        let sql = "update markdown_text set markdown = cast(substr(markdown, 5) as blob)";
         let damaged = packed::connect(&copy).execute(sql, []);
         assert!(damaged.expect("the SQL runs") > 0, "nothing to damage");
         self.serve_copy(&copy)

@@ -43,7 +43,7 @@ impl World {
             let Some(base) = self.base.get(code) else {
                 continue;
             };
-            let found = overrides_of(&*self.store, &code.parse().unwrap(), Moment::Live).unwrap();
+            let found = overrides_of(&self.store, &code.parse().unwrap(), Moment::Live).unwrap();
             let seen = evaluate(base, &self.overrides);
             for field in FIELDS.iter().filter(|_| seen.is_some()) {
                 let named = found.iter().filter(|(_, fields)| fields.contains(field));

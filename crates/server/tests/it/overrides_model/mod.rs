@@ -41,7 +41,7 @@ const CHECKED: usize = 3;
 
 /// A store under test, beside the model.
 struct World {
-    store: std::sync::Arc<dyn vitrine_store::Store>,
+    store: std::sync::Arc<vitrine_store::Store>,
     /// Documents of all variants.
     documents: BTreeMap<(String, usize), Value>,
     base: Catalog,
@@ -112,7 +112,7 @@ impl World {
             true => Mode::Replace,
             false => Mode::Merge { retire },
         };
-        let report = load(&*self.store, input(&records), settings(mode), &Silent).unwrap();
+        let report = load(&self.store, input(&records), settings(mode), &Silent).unwrap();
         let applied = report.applied.expect("no faults");
         let is_changed = next != self.base;
         match applied.outcome {
@@ -165,8 +165,8 @@ impl World {
             note: None,
             confirmation: None,
         };
-        let planned = make(&*self.store, request.clone(), Intent::DryRun);
-        let changed = match make(&*self.store, request, Intent::Apply) {
+        let planned = make(&self.store, request.clone(), Intent::DryRun);
+        let changed = match make(&self.store, request, Intent::Apply) {
             Ok(changed) => changed,
             Err(error) => {
                 let error = error.to_string();
@@ -210,7 +210,7 @@ impl World {
             return;
         }
         let number = *random.of(&open);
-        let ended = end(&*self.store, &[number], &by_model(), Intent::Apply);
+        let ended = end(&self.store, &[number], &by_model(), Intent::Apply);
         let Ok(ended) = ended else {
             // Its time was over just now.
             return self.sync();
@@ -234,8 +234,8 @@ impl World {
         let Some(number) = numbers.get(random.below(numbers.len().max(1))) else {
             return;
         };
-        let mut publication = publish(&*self.store).unwrap();
-        assert!(restore(&*self.store, &mut *publication, *number).unwrap());
+        let mut publication = publish(&self.store).unwrap();
+        assert!(restore(&self.store, &mut *publication, *number).unwrap());
         publication
             .commit(Timestamp::now(), &RevisionNote::default())
             .unwrap();
@@ -275,7 +275,7 @@ impl World {
     fn apply_instants(&mut self) {
         let before = Timestamp::now() - SignedDuration::from_millis(1);
         let mut last = Timestamp::UNIX_EPOCH;
-        while let Some(applied) = apply_next(&*self.store).unwrap() {
+        while let Some(applied) = apply_next(&self.store).unwrap() {
             assert!(last < applied.at);
             last = applied.at;
             self.note_applied(&applied);
@@ -388,7 +388,7 @@ fn catalog_is_what_base_and_overrides_make() {
             .filter(|one| one.status != OverrideStatus::Ended);
         let open: Vec<u64> = open.map(|one| one.number).collect();
         if !open.is_empty() {
-            end(&*world.store, &open, &by_model(), Intent::Apply).unwrap();
+            end(&world.store, &open, &by_model(), Intent::Apply).unwrap();
         }
         assert_eq!(world.read(Moment::Live, false), world.base);
         hidden_changes += world.hidden_changes;

@@ -1,0 +1,464 @@
+//! Writing a revision: one transaction on a connection of its own.
+//!
+//! Products are read, compared and put at memory speed: live ones are fetched in batches ([`Publication::prefetch`]),
+//! and changes are buffered.
+//!
+//! - `live`: live products; `pending`: the buffer; `overrides`: overrides, and the bases of products
+
+mod live;
+mod overrides;
+mod pending;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::revision::Revision;
+
+use self::live::{Live, SeenVersions, live_of};
+use self::pending::Pending;
+use crate::audit::{AuditContext, PublishedChange, log, published_change};
+use crate::db::{Db, Writer, values};
+use crate::fail_point::FailPoint;
+use crate::postgres::Lock;
+use crate::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
+use crate::publication::DUPLICATE_PRODUCT;
+use crate::record::{
+    FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
+};
+use crate::values::{code, random_id};
+use crate::{Publication, StoreError, moments, texts};
+
+const PUBLISHING: &str = "publishing";
+
+/// Maximum number of cached products.
+const MAX_CACHED: usize = 2_000;
+
+/// Number of products fetched in one statement.
+const BATCH: usize = 500;
+
+/// Maximum time that a publish waits for another writer of the audit log.
+const LOG_WAIT: Duration = Duration::from_secs(30);
+
+/// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
+pub(crate) struct StorePublish {
+    writer: Writer,
+    /// Number of the revision that it makes.
+    number: u64,
+    /// Ids of this publish's first version, of its next one, and of its next base.
+    first_id: i64,
+    next_id: i64,
+    next_base_id: i64,
+    /// Number of products that were live before, hidden ones included.
+    live_before: u64,
+    /// Number of versions that were live before.
+    live_versions: u64,
+    /// Id of the revision that was live before.
+    revision_before: Option<String>,
+    counts: PublishedCounts,
+    /// True if the base of a product changed: that makes a revision, too.
+    has_bases: bool,
+    /// True if there are results of fetching, changes of overrides or digests of records to commit, even if no product
+    /// changed.
+    has_others: bool,
+    seen: SeenVersions,
+    /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.
+    cache: HashMap<ProductCode, Option<Live>>,
+    pending: Pending,
+}
+
+/// Part of live products that is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Digests,
+    Product,
+}
+
+impl StorePublish {
+    /// See [`Store::publish`](crate::Store::publish).
+    pub(crate) fn begin(db: Db<'_>) -> Result<Self, StoreError> {
+        db.begin_write(Lock::Catalog, PUBLISHING, |writer| {
+            let begun = Self::begun(writer)?;
+            FailPoint::PublishBegun.pass()?;
+            Ok(begun)
+        })
+    }
+
+    /// Returns a publish that only reads. See [`Store::dry_run`](crate::Store::dry_run).
+    pub(crate) fn to_read(db: Db<'_>) -> Result<Self, StoreError> {
+        Self::begun(db.begin_read(PUBLISHING)?)
+    }
+
+    fn begun(mut writer: Writer) -> Result<Self, StoreError> {
+        let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
+                       (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
+                       (select coalesce(max(id), 0) + 1 from vitrine.base_version), \
+                       (select count(*) from vitrine.product_version where until_revision is null), \
+                       (select count(*) from vitrine.base_version b where until_revision is null \
+                          and not exists (select 1 from vitrine.product_version v \
+                             where v.code = b.code and v.until_revision is null)), \
+                       (select revision_id from vitrine.state)";
+        let begun = writer.tx().row(sql, &[], |row| {
+            let ids = (row.count(0)?, row.get(1)?, row.get(2)?);
+            Ok((ids, row.count(3)?, row.count(4)?, row.get(5)?))
+        })?;
+        let ((number, next_id, next_base_id), live_versions, hidden, revision_before) =
+            begun.unwrap_or_default();
+        Ok(Self {
+            writer,
+            number,
+            first_id: next_id,
+            next_id,
+            next_base_id,
+            live_before: live_versions + hidden,
+            live_versions,
+            revision_before,
+            counts: PublishedCounts::default(),
+            has_bases: false,
+            has_others: false,
+            seen: SeenVersions::default(),
+            cache: HashMap::new(),
+            pending: Pending::default(),
+        })
+    }
+
+    /// Writes the buffer.
+    fn send(&mut self) -> Result<(), StoreError> {
+        let mut tx = self.writer.tx();
+        let written = (self.pending).write(&mut tx, self.number, &mut self.next_base_id);
+        self.has_bases |= written?;
+        Ok(())
+    }
+
+    fn send_if_full(&mut self) -> Result<(), StoreError> {
+        match self.pending.is_full() {
+            true => self.send(),
+            false => Ok(()),
+        }
+    }
+
+    /// Loads a part of the live products of these codes into the cache.
+    fn fetch_all(&mut self, codes: &[&ProductCode], part: Part) -> Result<(), StoreError> {
+        (codes.chunks(BATCH)).try_for_each(|codes| self.fetch(codes, part))
+    }
+
+    /// As [`fetch_all`](Self::fetch_all), for at most [`BATCH`] codes: all of them are in the cache afterwards.
+    fn fetch(&mut self, codes: &[&ProductCode], part: Part) -> Result<(), StoreError> {
+        let is_missing = |code: &&&ProductCode| !self.cache.contains_key(**code);
+        let mut missing: Vec<&ProductCode> = codes.iter().filter(is_missing).copied().collect();
+        if !missing.is_empty() {
+            if self.cache.len() + missing.len() > MAX_CACHED {
+                // Evicted products are read from the database again, so they must be there.
+                self.send()?;
+                self.cache.clear();
+                missing = codes.to_vec();
+            }
+            let texts: Vec<&str> = missing.iter().map(|code| code.as_str()).collect();
+            let live = live_of(&mut self.writer.tx(), &texts)?;
+            let live = live.into_iter().map(|(code, live)| (code, Some(live)));
+            self.cache.extend(live);
+            for code in missing {
+                if !self.cache.contains_key(code) {
+                    self.cache.insert(code.clone(), None);
+                }
+            }
+        }
+        match part {
+            Part::Digests => Ok(()),
+            Part::Product => self.fetch_products(codes),
+        }
+    }
+
+    /// Loads the products of live versions in the cache.
+    fn fetch_products(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        let mut missing = Vec::new();
+        let mut is_pending = false;
+        for code in codes {
+            if let Some(Some(live)) = self.cache.get(*code)
+                && live.product.is_none()
+            {
+                missing.push(code.as_str());
+                is_pending |= live.id >= self.first_id;
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if is_pending {
+            self.send()?;
+        }
+        let products = moments::products_of(&mut self.writer.tx(), &missing, Moment::Live)?;
+        for product in products {
+            if let Some(Some(live)) = self.cache.get_mut(&product.code) {
+                live.product = Some(product);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns id and digests of the live version of a product.
+    fn live_version(
+        &mut self,
+        code: &ProductCode,
+    ) -> Result<Option<(i64, LiveDigests)>, StoreError> {
+        self.fetch(&[code], Part::Digests)?;
+        let live = self.cache.get(code).and_then(Option::as_ref);
+        Ok(live.map(|live| (live.id, live.digests)))
+    }
+
+    /// Ends the version of this id. Fails if this publish began it.
+    fn end(&mut self, id: i64) -> Result<(), StoreError> {
+        if id >= self.first_id {
+            return Err(DUPLICATE_PRODUCT);
+        }
+        self.seen.remove(id);
+        self.pending.end(id);
+        self.send_if_full()
+    }
+
+    /// Returns the live versions that this publish neither began nor kept.
+    fn others(&mut self) -> Result<Vec<(ProductCode, i64)>, StoreError> {
+        let ended = self.counts.changed + self.counts.retired;
+        if self.seen.count() + ended == self.live_versions {
+            return Ok(Vec::new());
+        }
+        let mut others = Vec::new();
+        let seen = &self.seen;
+        let sql = "select id, code from vitrine.product_version \
+                   where until_revision is null and from_revision < $1";
+        self.writer.tx().each(sql, values![self.number], |row| {
+            let id = row.get(0)?;
+            if !seen.contains(id) {
+                others.push((code(row.get(1)?)?, id));
+            }
+            Ok(())
+        })?;
+        others.sort_unstable();
+        Ok(others)
+    }
+
+    /// Keeps a live version, and notes the record that leads to it.
+    fn keep_live(
+        &mut self,
+        (id, live): (i64, LiveDigests),
+        record: Option<RecordDigest>,
+    ) -> Result<(), StoreError> {
+        if let Some(record) = record.filter(|_| record != live.record) {
+            self.pending.note_record(id, record);
+            self.has_others = true;
+            self.send_if_full()?;
+        }
+        if id < self.first_id {
+            self.seen.add(id);
+        }
+        self.counts.unchanged += 1;
+        Ok(())
+    }
+
+    /// Keeps the live version of a product, if there is one.
+    fn keep_version(
+        &mut self,
+        code: &ProductCode,
+        record: Option<RecordDigest>,
+    ) -> Result<bool, StoreError> {
+        match self.live_version(code)? {
+            Some(live) => self.keep_live(live, record).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn write_revision(
+        &mut self,
+        revision: &Revision,
+        note: &RevisionNote,
+    ) -> Result<(), StoreError> {
+        let sql = "insert into vitrine.revision (number, id, created_at, created, changed, retired, \
+                   unchanged, published_by, note, source_digest) \
+                   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let values = values![
+            revision.number,
+            &revision.id,
+            revision.created_at.as_millisecond(),
+            self.counts.created,
+            self.counts.changed,
+            self.counts.retired,
+            self.counts.unchanged,
+            &note.by,
+            &note.note,
+            &note.source_digest,
+        ];
+        let mut tx = self.writer.tx();
+        tx.execute(sql, values)?;
+        FailPoint::PublishRevisionWritten.pass()?;
+        let sql = "update vitrine.state set revision_number = $1, revision_id = $2";
+        tx.execute(sql, values![revision.number, &revision.id])?;
+        FailPoint::PublishStateWritten.pass()?;
+        tx.notify()
+    }
+}
+
+impl Publication for StorePublish {
+    fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
+        self.fetch(&[code], Part::Product)?;
+        let live = self.cache.get(code).and_then(Option::as_ref);
+        Ok(live.and_then(|live| live.product.clone()))
+    }
+
+    fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        self.fetch_all(codes, Part::Product)
+    }
+
+    fn live_digests(
+        &mut self,
+        codes: &[&ProductCode],
+    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
+        let mut digests = Vec::with_capacity(codes.len());
+        for codes in codes.chunks(BATCH) {
+            self.fetch(codes, Part::Digests)?;
+            let live = codes.iter().map(|code| self.cache.get(*code));
+            digests.extend(live.map(|live| Some(live?.as_ref()?.digests)));
+        }
+        Ok(digests)
+    }
+
+    fn put_text(
+        &mut self,
+        digest: &TextDigest,
+        markdown: &PackedMarkdown,
+    ) -> Result<(), StoreError> {
+        self.pending.put_text(digest, markdown);
+        FailPoint::PublishTextPut.pass()?;
+        self.send_if_full()
+    }
+
+    fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
+        // Its text must be there.
+        self.send()?;
+        texts::put_fetched(&mut self.writer.tx(), fetched)?;
+        FailPoint::PublishFetchedRemembered.pass()?;
+        self.has_others = true;
+        Ok(())
+    }
+
+    fn put_prepared(&mut self, mut product: PreparedProduct) -> Result<PutOutcome, StoreError> {
+        let change = match self.live_version(product.code())? {
+            Some(live) if live.1.product == product.digest() => {
+                self.keep_live(live, product.record())?;
+                return Ok(PutOutcome::Unchanged);
+            }
+            Some((id, _)) => {
+                self.end(id)?;
+                FailPoint::PublishProductEnded.pass()?;
+                self.counts.changed += 1;
+                PutOutcome::Changed
+            }
+            None => {
+                self.counts.created += 1;
+                PutOutcome::Created
+            }
+        };
+        product.pack()?;
+        let live = Live {
+            id: self.next_id,
+            digests: LiveDigests {
+                product: product.digest(),
+                record: product.record(),
+            },
+            product: None,
+        };
+        self.next_id += 1;
+        self.cache.insert(product.code().clone(), Some(live));
+        self.pending.put(self.next_id - 1, product);
+        FailPoint::PublishProductPut.pass()?;
+        self.send_if_full()?;
+        Ok(change)
+    }
+
+    fn retire(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
+        let Some((id, _)) = self.live_version(code)? else {
+            return Ok(false);
+        };
+        self.end(id)?;
+        self.cache.insert(code.clone(), None);
+        FailPoint::PublishProductRetired.pass()?;
+        self.counts.retired += 1;
+        Ok(true)
+    }
+
+    fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
+        self.keep_version(code, None)
+    }
+
+    fn keep_loaded(
+        &mut self,
+        code: &ProductCode,
+        record: RecordDigest,
+    ) -> Result<bool, StoreError> {
+        self.keep_version(code, Some(record))
+    }
+
+    fn keep_versions(&mut self, revision: Option<&str>, versions: &[VersionId]) -> bool {
+        if revision.is_none() || self.revision_before.as_deref() != revision {
+            return false;
+        }
+        versions.iter().for_each(|version| self.seen.add(version.0));
+        self.counts.unchanged += versions.len() as u64;
+        true
+    }
+
+    fn live_before(&self) -> u64 {
+        self.live_before
+    }
+
+    fn read_live_before(&mut self, visit: ProductVisitor<'_>) -> Result<(), StoreError> {
+        // This publish writes only versions of its own revision.
+        let before = Moment::Revision(self.number - 1);
+        moments::visit_products(&mut self.writer.tx(), before, visit)
+    }
+
+    fn retire_others(&mut self) -> Result<Vec<ProductCode>, StoreError> {
+        self.send()?;
+        self.cache.clear();
+        let mut codes = Vec::new();
+        for (code, id) in self.others()? {
+            self.end(id)?;
+            codes.push(code);
+        }
+        self.send()?;
+        FailPoint::PublishOthersRetired.pass()?;
+        self.counts.retired += codes.len() as u64;
+        Ok(codes)
+    }
+
+    fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
+        let mut tx = self.writer.tx();
+        tx.lock(Lock::Keys, LOG_WAIT)?;
+        let mut tx = tx.doing("writing the audit log");
+        log::write(&mut tx, context, vec![published_change(change)])
+    }
+
+    fn commit(
+        mut self: Box<Self>,
+        now: Timestamp,
+        note: &RevisionNote,
+    ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
+        self.send()?;
+        let counts = self.counts;
+        if counts.is_unchanged() && !self.has_bases {
+            if self.has_others {
+                self.writer.commit(FailPoint::PublishCommitted)?;
+            }
+            return Ok(None);
+        }
+        let revision = Revision {
+            number: self.number,
+            id: random_id()?,
+            created_at: now,
+        };
+        self.write_revision(&revision, note)?;
+        self.writer.commit(FailPoint::PublishCommitted)?;
+        Ok(Some((revision, counts)))
+    }
+}

@@ -1,0 +1,112 @@
+//! Rows that a publish stores beside the effective products: overrides, and the bases of products.
+
+use jiff::Timestamp;
+use vitrine_model::code::ProductCode;
+
+use super::{Part, StorePublish};
+use crate::StoreError;
+use crate::db::values;
+use crate::fail_point::FailPoint;
+use crate::moments;
+use crate::overrides::{
+    self, NewOverride, OverriddenProduct, OverrideEnd, StorePublication, StoredOverride,
+};
+use crate::prepared::PreparedProduct;
+use crate::record::{Moment, StoredProduct};
+use crate::values::code;
+
+impl StorePublication for StorePublish {
+    fn now(&mut self) -> Result<Timestamp, StoreError> {
+        overrides::now(&mut self.writer.tx())
+    }
+
+    fn open_overrides(&mut self) -> Result<Vec<StoredOverride>, StoreError> {
+        let open = "where status <> 'ended' order by number";
+        overrides::read(&mut self.writer.tx(), open)
+    }
+
+    fn add_override(&mut self, new: &NewOverride) -> Result<u64, StoreError> {
+        let sql = "insert into vitrine.catalog_override \
+                   (number, definition, from_at, until_at, created_at, created_by, note, status) \
+                   select coalesce(max(number), 0) + 1, $1, $2, $3, $4, $5, $6, $7 \
+                   from vitrine.catalog_override returning number";
+        let values = values![
+            &new.definition,
+            new.from.as_millisecond(),
+            new.until.map(Timestamp::as_millisecond),
+            new.created_at.as_millisecond(),
+            &new.created_by,
+            &new.note,
+            new.status.as_str(),
+        ];
+        let number: i64 = self.writer.tx().value(sql, values)?;
+        FailPoint::OverridesWritten.pass()?;
+        self.has_others = true;
+        Ok(number.unsigned_abs())
+    }
+
+    fn set_override(&mut self, number: u64, end: Option<&OverrideEnd>) -> Result<(), StoreError> {
+        let mut tx = self.writer.tx();
+        match end {
+            None => {
+                let sql = "update vitrine.catalog_override set status = 'active' where number = $1";
+                tx.execute(sql, values![number])?;
+            }
+            Some(OverrideEnd { at, by, note }) => {
+                let sql = "update vitrine.catalog_override set status = 'ended', \
+                           ended_at = $1, ended_by = $2, end_note = $3 where number = $4";
+                tx.execute(sql, values![at.as_millisecond(), by, note, number])?;
+            }
+        }
+        FailPoint::OverridesWritten.pass()?;
+        self.has_others = true;
+        Ok(())
+    }
+
+    fn announce(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError> {
+        self.fetch_all(codes, Part::Digests)
+    }
+
+    fn overridden(&mut self) -> Result<Vec<OverriddenProduct>, StoreError> {
+        let sql = "select code, not exists (select 1 from vitrine.product_version v \
+                      where v.code = b.code and v.until_revision is null) \
+                   from vitrine.base_version b where until_revision is null order by code";
+        self.writer.tx().rows(sql, &[], |row| {
+            Ok(OverriddenProduct {
+                code: code(row.get(0)?)?,
+                is_hidden: row.get(1)?,
+            })
+        })
+    }
+
+    fn bases(&mut self, codes: &[&ProductCode]) -> Result<Vec<StoredProduct>, StoreError> {
+        let codes: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+        // What this publish has put waits in the buffer: it isn't found, and needn't be.
+        moments::bases_of(&mut self.writer.tx(), &codes, Moment::Live)
+    }
+
+    fn put_base(&mut self, mut base: PreparedProduct) -> Result<(), StoreError> {
+        base.pack()?;
+        self.pending.put_base(self.next_base_id, base);
+        self.next_base_id += 1;
+        self.has_new_base()
+    }
+
+    fn keep_live_as_base(&mut self, live: &StoredProduct) -> Result<(), StoreError> {
+        self.pending.keep_live_as_base(&live.code);
+        self.has_new_base()
+    }
+
+    fn end_base(&mut self, code: &ProductCode) -> Result<(), StoreError> {
+        self.pending.end_base(code);
+        self.send_if_full()
+    }
+}
+
+impl StorePublish {
+    fn has_new_base(&mut self) -> Result<(), StoreError> {
+        FailPoint::PublishBasePut.pass()?;
+        self.has_bases = true;
+        self.send_if_full()
+    }
+}

@@ -1,0 +1,316 @@
+//! Restoring a backup: it replaces catalog, history, texts, keys and assortments, in one transaction. (PostgreSQL's own tools
+//! back up a PostgreSQL store; a backup of an SQLite store moves into it.)
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use rusqlite::types::ValueRef;
+use vitrine_model::revision::Revision;
+
+use crate::audit::{AuditContext, created, log, named, restored};
+use crate::db::{Db, Tx, Value, values};
+use crate::fail_point::FailPoint;
+use crate::postgres::Lock;
+use crate::record::Moment;
+use crate::sqlite::{VerifiedCopy, during};
+use crate::values::random_id;
+use crate::webhooks::backup::{pause, read_backup, restore_file, restore_in};
+use crate::{StoreError, assortment, keys, moments, texts};
+
+const RESTORING: &str = "restoring the store";
+
+/// A table, its columns, and the boolean ones among them.
+struct Table {
+    name: &'static str,
+    columns: &'static str,
+    booleans: &'static [&'static str],
+}
+
+const fn table(name: &'static str, columns: &'static str) -> Table {
+    Table {
+        name,
+        columns,
+        booleans: &[],
+    }
+}
+
+/// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
+const TABLES: [Table; 12] = [
+    table(
+        "revision",
+        "number, id, former_id, created_at, created, changed, retired, unchanged, published_by, note, source_digest",
+    ),
+    Table {
+        name: "product_version",
+        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, record_digest",
+        booleans: &["is_orderable"],
+    },
+    table("product_document", "product_version_id, document"),
+    table("markdown_text", "digest, markdown, taken_down_at"),
+    table(
+        "product_text",
+        "product_version_id, name, digest, source_url",
+    ),
+    table(
+        "catalog_override",
+        "number, definition, from_at, until_at, created_at, created_by, note, status, ended_at, ended_by, end_note",
+    ),
+    Table {
+        name: "base_version",
+        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, own_texts, document",
+        booleans: &["is_orderable"],
+    },
+    table("base_text", "base_version_id, digest"),
+    table(
+        "fetched_text",
+        "url, digest, etag, last_modified, fetched_at",
+    ),
+    Table {
+        name: "text_change",
+        columns: "counter, counter_before, digest, is_taken_down, changed_at",
+        booleans: &["is_taken_down"],
+    },
+    Table {
+        name: "api_key",
+        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, assortment, created_at, expires_at, revoked_at, rotated_at, digest",
+        booleans: &["is_test"],
+    },
+    table(
+        "assortment_version",
+        "name, number, id, created_at, replaced_at, changed_by, note, codes, digest, rules",
+    ),
+];
+
+/// Tables that a restore keeps, and that a new store gets from the backup.
+const KEPT: [Table; 3] = [
+    table(
+        "audit_entry",
+        "number, changed_at, changed_by, note, action, subject_kind, subject, changes, digest, confirmation",
+    ),
+    table("api_key_day", "day, prefix, requests, charged"),
+    table(
+        "operator",
+        "name, role, password, stamp, created_at, digest",
+    ),
+];
+
+/// See [`Store::restore`](crate::Store::restore).
+pub(crate) fn restore(
+    db: Db<'_>,
+    path: &Path,
+    context: &AuditContext,
+) -> Result<Option<Revision>, StoreError> {
+    let backup = match db {
+        Db::Sqlite(store) => VerifiedCopy::beside(&store.path, path)?,
+        Db::Postgres(_) => VerifiedCopy::temporary(path)?,
+    };
+    let endpoints = read_backup(&backup.connection)?;
+    db.begin_write(Lock::Everything, RESTORING, |mut writer| {
+        FailPoint::RestoreBegun.pass()?;
+        let tx = &mut writer.tx();
+        let before = log::standing(tx)?;
+        let revision = replace(tx, &backup)?;
+        tx.execute("delete from vitrine.operator_session", &[])?;
+        let changes = restored(&named(path), &before, &log::standing(tx)?);
+        log::write(tx, context, changes)?;
+        tx.notify()?;
+        let Db::Sqlite(store) = db else {
+            restore_in(tx, &endpoints)?;
+            writer.commit(FailPoint::RestoreCommitted)?;
+            return Ok(revision);
+        };
+        // First: after a crash in between, those that are replaced below notify nobody of the restored catalog.
+        let store_id: String = tx.value("select store_id from vitrine.state", &[])?;
+        pause(&store.path, &store_id)?;
+        writer.commit(FailPoint::RestoreCommitted)?;
+        restore_file(&store.path, &store_id, &endpoints)?;
+        Ok(revision)
+    })
+}
+
+/// Fills a new PostgreSQL store from a backup, whose audit log, days of keys and operators it gets, too.
+pub(crate) fn fill(
+    tx: &mut Tx<'_>,
+    backup: &VerifiedCopy,
+    path: &Path,
+    context: &AuditContext,
+) -> Result<Option<Revision>, StoreError> {
+    let revision = replace(tx, backup)?;
+    for table in &KEPT {
+        copy(tx, backup, table)?;
+    }
+    restore_in(tx, &read_backup(&backup.connection)?)?;
+    let after = log::standing(tx)?;
+    log::write(tx, context, created(&named(path), &after))?;
+    tx.notify()?;
+    Ok(revision)
+}
+
+/// Replaces all rows with the backup's. The id of the store stays, and so do revocations and rotations of keys and texts
+/// taken down: a restore mustn't undo these. The live revision gets an id that no server has seen, and keeps its former id
+/// beside it.
+fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, StoreError> {
+    let kept_keys = KeptKey::read(tx)?;
+    let taken_down = TakenDown::read(tx)?;
+    tx.execute(
+        "update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
+        &[],
+    )?;
+    for table in TABLES.iter().rev() {
+        tx.execute(&format!("delete from vitrine.{}", table.name), &[])?;
+    }
+    for table in &TABLES {
+        copy(tx, backup, table)?;
+        FailPoint::RestoreTableReplaced.pass()?;
+    }
+    copy_last_uses(tx, backup)?;
+    let sql = "select revision_number, oldest_readable, texts_counter from vitrine.state";
+    let from = &mut Tx::sqlite(&backup.connection, RESTORING);
+    let state = from.row(sql, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (live, oldest, texts): (Option<i64>, Option<i64>, i64) = state.unwrap_or_default();
+    let id = live.map(|_| random_id()).transpose()?;
+    let sql = "update vitrine.revision set former_id = id, id = $2 where number = $1";
+    tx.execute(sql, values![live, &id])?;
+    let sql = "update vitrine.state set revision_number = $1, revision_id = $2, \
+               oldest_readable = $3";
+    tx.execute(sql, values![live, &id, oldest])?;
+    FailPoint::RestoreIdGiven.pass()?;
+    TakenDown::keep(&taken_down, tx, texts)?;
+    keys::count(tx)?;
+    assortment::accept(tx)?;
+    KeptKey::keep(&kept_keys, tx)?;
+    keys::renew_digests(tx)?;
+    FailPoint::RestoreReplaced.pass()?;
+    moments::revision(tx, Moment::Live)
+}
+
+/// Times of a key that a restore keeps.
+struct KeptKey {
+    prefix: String,
+    expires_at: Option<i64>,
+    revoked_at: Option<i64>,
+    rotated_at: Option<i64>,
+}
+
+impl KeptKey {
+    fn read(tx: &mut Tx<'_>) -> Result<Vec<Self>, StoreError> {
+        let sql = "select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key \
+                   where coalesce(expires_at, revoked_at, rotated_at) is not null";
+        tx.rows(sql, &[], |row| {
+            Ok(Self {
+                prefix: row.get(0)?,
+                expires_at: row.get(1)?,
+                revoked_at: row.get(2)?,
+                rotated_at: row.get(3)?,
+            })
+        })
+    }
+
+    fn keep(all: &[Self], tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        let sql = "update vitrine.api_key set revoked_at = coalesce(revoked_at, $3), \
+                      rotated_at = coalesce($4, rotated_at), \
+                      expires_at = case when $2 < expires_at then $2 else coalesce(expires_at, $2) end \
+                   where prefix = $1";
+        let values = all.iter().map(|key| {
+            values![&key.prefix, key.expires_at, key.revoked_at, key.rotated_at].to_vec()
+        });
+        tx.execute_each(sql, &values.collect::<Vec<_>>())
+    }
+}
+
+/// A text that stays taken down.
+struct TakenDown {
+    digest: Vec<u8>,
+    markdown: Vec<u8>,
+    at: i64,
+}
+
+impl TakenDown {
+    fn read(tx: &mut Tx<'_>) -> Result<Vec<Self>, StoreError> {
+        let sql = "select digest, markdown, taken_down_at from vitrine.markdown_text \
+                   where taken_down_at is not null";
+        tx.rows(sql, &[], |row| {
+            Ok(Self {
+                digest: row.get(0)?,
+                markdown: row.get(1)?,
+                at: row.get(2)?,
+            })
+        })
+    }
+
+    /// Takes them down again. To the texts the restore is one step, from the counter of the backup's texts.
+    fn keep(all: &[Self], tx: &mut Tx<'_>, before: i64) -> Result<(), StoreError> {
+        let (now, counter) = (Timestamp::now().as_millisecond(), texts::count(tx, before)?);
+        let step = "insert into vitrine.text_change \
+                    (counter, counter_before, digest, is_taken_down, changed_at)";
+        let mut is_recorded = false;
+        for text in all {
+            let sql = format!(
+                "{step} select $1, $2, digest, true, $3 from vitrine.markdown_text \
+                 where digest = $4 and taken_down_at is null"
+            );
+            is_recorded |= tx.execute(&sql, values![counter, before, now, &text.digest])? > 0;
+            let sql = "insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
+                       values ($1, $2, $3) on conflict (digest) do update \
+                       set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)";
+            tx.execute(sql, values![&text.digest, &text.markdown, text.at])?;
+        }
+        if !is_recorded {
+            // A step that changed no text.
+            let sql = format!("{step} values ($1, $2, $4, false, $3)");
+            tx.execute(&sql, values![counter, before, now, &[][..] as &[u8]])?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies the last uses of keys, which servers may be recording, and deletes those of keys that are gone.
+fn copy_last_uses(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<(), StoreError> {
+    let from = &mut Tx::sqlite(&backup.connection, RESTORING);
+    let sql = "select prefix, last_used_at from vitrine.api_key_use order by prefix";
+    let uses: Vec<(String, i64)> = from.rows(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    keys::write_uses(tx, &uses)?;
+    let sql = "delete from vitrine.api_key_use \
+               where prefix not in (select prefix from vitrine.api_key)";
+    tx.execute(sql, &[]).map(drop)
+}
+
+/// Copies the rows of a table.
+fn copy(tx: &mut Tx<'_>, backup: &VerifiedCopy, table: &Table) -> Result<(), StoreError> {
+    let Table {
+        name,
+        columns,
+        booleans,
+    } = table;
+    let is_boolean: Vec<bool> = columns
+        .split(", ")
+        .map(|name| booleans.contains(&name))
+        .collect();
+    let failed = during(RESTORING);
+    let sql = format!("select {columns} from {name}");
+    let mut statement = backup.connection.prepare(&sql).map_err(&failed)?;
+    let mut rows = statement.query([]).map_err(&failed)?;
+    tx.insert_rows(&format!("vitrine.{name} ({columns})"), |insert| {
+        while let Some(row) = rows.next().map_err(&failed)? {
+            let mut values = Vec::with_capacity(is_boolean.len());
+            for (column, is_boolean) in is_boolean.iter().enumerate() {
+                values.push(match row.get_ref(column).map_err(&failed)? {
+                    ValueRef::Null => Value::Text(None),
+                    ValueRef::Integer(number) if *is_boolean => Value::from(number != 0),
+                    ValueRef::Integer(number) => Value::from(number),
+                    ValueRef::Blob(bytes) => Value::from(bytes),
+                    ValueRef::Text(text) => {
+                        Value::from(std::str::from_utf8(text).map_err(|_| {
+                            StoreError::Damaged(format!("a text of {name} isn't UTF-8"))
+                        })?)
+                    }
+                    ValueRef::Real(_) => {
+                        return Err(StoreError::Damaged(format!("a fraction in {name}")));
+                    }
+                });
+            }
+            insert.row(&values)?;
+        }
+        Ok(())
+    })
+}
