@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use vitrine_model::key::KeyRequests;
 
 use crate::StoreError;
-use crate::db::{Db, values};
+use crate::db::{Db, Value, values};
 use crate::fail_point::FailPoint;
 use crate::record::KeyDay;
 use crate::values::key_day;
@@ -33,26 +33,23 @@ pub(crate) fn add(db: Db<'_>, days: &[KeyDay], kept_since: Date) -> Result<(), S
     // In one order: two servers that wait for each other would deadlock.
     let mut days: Vec<&KeyDay> = days.iter().collect();
     days.sort_unstable_by(|a, b| (a.day, &a.prefix).cmp(&(b.day, &b.prefix)));
+    let names: Vec<String> = days.iter().map(|one| one.day.to_string()).collect();
     let committed = FailPoint::KeyDaysCommitted;
     db.write_briefly(
         Duration::ZERO,
         committed,
         "writing the days of keys",
         |tx| {
-            for KeyDay {
-                day,
-                prefix,
-                counts: KeyRequests { requests, charged },
-            } in days
-            {
-                let sql = "insert into vitrine.api_key_day as d (day, prefix, requests, charged) \
-                       values ($1, $2, $3, $4) on conflict (day, prefix) do update set \
-                       requests = d.requests + excluded.requests, \
-                       charged = d.charged + excluded.charged";
-                tx.execute(sql, values![&day.to_string(), prefix, *requests, *charged])?;
-                FailPoint::KeyDaysWritten.pass()?;
-            }
-            // Those that another server deletes now are left to it.
+            let rows = days.iter().zip(&names).map(|(one, day)| {
+            let KeyRequests { requests, charged } = one.counts;
+            [Value::from(day), Value::from(&one.prefix), requests.into(), charged.into()]
+        });
+        let sql = "insert into vitrine.api_key_day as d (day, prefix, requests, charged) values {} \
+                   on conflict (day, prefix) do update set \
+                   requests = d.requests + excluded.requests, charged = d.charged + excluded.charged";
+        tx.with_rows(sql, &rows.collect::<Vec<_>>())?;
+        FailPoint::KeyDaysWritten.pass()?;
+        // Those that another server deletes now are left to it.
             let sql = "delete from vitrine.api_key_day where (day, prefix) in \
                    (select day, prefix from vitrine.api_key_day where day < $1 \
                     limit $2 for update skip locked)";

@@ -8,7 +8,7 @@ use vitrine_model::key::KeyRecord;
 use crate::assortment::{self, ensure_live};
 use crate::audit::{AuditContext, log, written_keys};
 use crate::catalog::state;
-use crate::db::{Db, Row, Tx, values};
+use crate::db::{Db, Row, Tx, Value, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
 use crate::record::StoreState;
@@ -24,7 +24,7 @@ const COLUMNS: &str = "prefix, label, secret_hash, is_test, api_version, quota_r
 
 /// See [`Store::read_keys`](crate::Store::read_keys).
 pub(crate) fn read(db: Db<'_>) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-    db.quick(READING, |tx| Ok((state(tx)?, records(tx)?)))
+    db.quick_rows(READING, |tx| Ok((state(tx)?, records(tx)?)))
 }
 
 /// Returns all keys, oldest first.
@@ -67,7 +67,7 @@ pub(crate) fn each(
         "select {COLUMNS}, last_used_at from vitrine.api_key \
          left join vitrine.api_key_use using (prefix) order by created_at, prefix"
     );
-    tx.each(&sql, &[], |row| visit(row.get(0)?, key_row(row)))
+    tx.each(&sql, &[], |row| visit(&row.lossy(0)?, key_row(row)))
 }
 
 /// See [`Store::change_keys`](crate::Store::change_keys).
@@ -120,15 +120,15 @@ pub(crate) fn record_use(db: Db<'_>, uses: &[(String, Timestamp)]) -> Result<(),
     })
 }
 
-/// Writes last uses that are later than the stored ones.
+/// Writes last uses that are later than the stored ones, one of each key.
 pub(crate) fn write_uses(tx: &mut Tx<'_>, uses: &[(String, i64)]) -> Result<(), StoreError> {
-    let sql = "insert into vitrine.api_key_use as u (prefix, last_used_at) values ($1, $2) \
+    let rows = uses
+        .iter()
+        .map(|(prefix, at)| [Value::from(prefix), (*at).into()]);
+    let sql = "insert into vitrine.api_key_use as u (prefix, last_used_at) values {} \
                on conflict (prefix) do update \
                set last_used_at = greatest(u.last_used_at, excluded.last_used_at)";
-    let values = uses
-        .iter()
-        .map(|(prefix, at)| values![prefix, *at].to_vec());
-    tx.execute_each(sql, &values.collect::<Vec<_>>())
+    tx.with_rows(sql, &rows.collect::<Vec<_>>())
 }
 
 fn write(tx: &mut Tx<'_>, row: &KeyRow) -> Result<(), StoreError> {

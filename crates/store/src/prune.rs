@@ -104,9 +104,12 @@ pub(crate) fn prune(
         oldest_readable: Some(kept.oldest.unsigned_abs()),
         revisions,
         versions,
-        texts: delete_texts(writer)?,
+        texts: delete_texts(db, writer)?,
         waiting_versions,
-        free_bytes: db.read(PRUNING, free_bytes)?,
+        free_bytes: match db {
+            Db::Sqlite(_) => db.read(PRUNING, free_bytes)?,
+            Db::Postgres(_) => 0,
+        },
     })
 }
 
@@ -199,7 +202,7 @@ fn delete_versions(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<u64, 
 fn delete_bases(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<(), StoreError> {
     let going = "select id from vitrine.base_version where until_revision <= $1 \
                  and until_revision <= (select oldest_readable from vitrine.state) \
-                 order by id limit $2";
+                 order by until_revision, id limit $2";
     loop {
         let deleted = writer.write(Lock::Catalog, PRUNING, |tx| {
             let mut count = 0;
@@ -217,32 +220,32 @@ fn delete_bases(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<(), Stor
 }
 
 /// Deletes texts that nothing names, with the records of fetching them. Returns their number.
-fn delete_texts(writer: &mut WriteConnection<'_>) -> Result<u64, StoreError> {
+fn delete_texts(db: Db<'_>, writer: &mut WriteConnection<'_>) -> Result<u64, StoreError> {
+    // Without a lock: where nothing is to be deleted, this looks at all texts.
     let batch = format!(
         "select digest from vitrine.markdown_text x where digest > $1 and {UNNAMED} \
          order by digest limit $2"
     );
+    let records = format!(
+        "delete from vitrine.fetched_text where digest = $1 and exists \
+            (select 1 from vitrine.markdown_text x where x.digest = $1 and {UNNAMED})"
+    );
+    let texts = format!("delete from vitrine.markdown_text as x where digest = $1 and {UNNAMED}");
     let (mut deleted, mut last) = (0, Vec::new());
     loop {
-        // With the lock of keys, too: it keeps others from taking a text down meanwhile.
-        let digests: Vec<Vec<u8>> = writer.write(Lock::Everything, PRUNING, |tx| {
-            let digests = tx.rows(&batch, values![&last, BATCH], |row| row.get(0))?;
-            let values: Vec<_> = digests
-                .iter()
-                .map(|digest| values![digest].to_vec())
-                .collect();
-            for sql in [
-                "delete from vitrine.fetched_text where digest = $1",
-                "delete from vitrine.markdown_text where digest = $1",
-            ] {
-                tx.execute_each(sql, &values)?;
-            }
-            Ok(digests)
+        let digests: Vec<Vec<u8>> = db.read_within(WORK_TIMEOUT, PRUNING, |tx| {
+            tx.rows(&batch, values![&last, BATCH], |row| row.get(0))
         })?;
         let Some(end) = digests.last() else {
             return Ok(deleted);
         };
-        deleted += digests.len() as u64;
+        // With the lock of keys, too: it keeps others from taking a text down meanwhile.
+        deleted += writer.write(Lock::Everything, PRUNING, |tx| {
+            let values = digests.iter().map(|digest| values![digest].to_vec());
+            let values: Vec<_> = values.collect();
+            tx.execute_each(&records, &values)?;
+            tx.execute_each(&texts, &values)
+        })?;
         last.clone_from(end);
         std::thread::sleep(PAUSE);
     }

@@ -226,7 +226,8 @@ impl StorePublish {
         }
         let mut others = Vec::new();
         let seen = &self.seen;
-        let sql = "select id, code from vitrine.product_version \
+        // By the index of live versions: that of revisions has the whole history.
+        let sql = "select id, code from vitrine.product_version /*sqlite indexed by live_product*/ \
                    where until_revision is null and from_revision < $1";
         self.writer.tx().each(sql, values![self.number], |row| {
             let id = row.get(0)?;

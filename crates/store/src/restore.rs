@@ -13,7 +13,7 @@ use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
 use crate::record::Moment;
 use crate::sqlite::{VerifiedCopy, during};
-use crate::values::random_id;
+use crate::values::{KeyRow, random_id};
 use crate::webhooks::backup::{pause, read_backup, restore_file, restore_in};
 use crate::{StoreError, assortment, keys, moments, texts};
 
@@ -105,7 +105,7 @@ pub(crate) fn restore(
         Db::Postgres(_) => VerifiedCopy::temporary(path)?,
     };
     let endpoints = read_backup(&backup.connection)?;
-    db.begin_write(Lock::Everything, RESTORING, |mut writer| {
+    db.begin_replacement(Lock::Everything, RESTORING, |mut writer| {
         FailPoint::RestoreBegun.pass()?;
         let tx = &mut writer.tx();
         let before = log::standing(tx)?;
@@ -150,7 +150,7 @@ pub(crate) fn fill(
 /// taken down: a restore mustn't undo these. The live revision gets an id that no server has seen, and keeps its former id
 /// beside it.
 fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, StoreError> {
-    let kept_keys = KeptKey::read(tx)?;
+    let kept = kept_keys(tx)?;
     let taken_down = TakenDown::read(tx)?;
     tx.execute(
         "update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
@@ -178,44 +178,36 @@ fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, S
     TakenDown::keep(&taken_down, tx, texts)?;
     keys::count(tx)?;
     assortment::accept(tx)?;
-    KeptKey::keep(&kept_keys, tx)?;
+    keep_keys(tx, &kept)?;
     keys::renew_digests(tx)?;
     FailPoint::RestoreReplaced.pass()?;
     moments::revision(tx, Moment::Live)
 }
 
-/// Times of a key that a restore keeps.
-struct KeptKey {
-    prefix: String,
-    expires_at: Option<i64>,
-    revoked_at: Option<i64>,
-    rotated_at: Option<i64>,
+/// Returns the keys of which a restore keeps times, save those with unreadable values.
+fn kept_keys(tx: &mut Tx<'_>) -> Result<Vec<KeyRow>, StoreError> {
+    let has_times = |key: &KeyRow| {
+        let times = [key.expires_at, key.revoked_at, key.rotated_at];
+        times.iter().any(Option::is_some)
+    };
+    let mut kept = Vec::new();
+    keys::each(tx, |_, row| {
+        kept.extend(row.ok().filter(has_times));
+        Ok(())
+    })?;
+    Ok(kept)
 }
 
-impl KeptKey {
-    fn read(tx: &mut Tx<'_>) -> Result<Vec<Self>, StoreError> {
-        let sql = "select prefix, expires_at, revoked_at, rotated_at from vitrine.api_key \
-                   where coalesce(expires_at, revoked_at, rotated_at) is not null";
-        tx.rows(sql, &[], |row| {
-            Ok(Self {
-                prefix: row.get(0)?,
-                expires_at: row.get(1)?,
-                revoked_at: row.get(2)?,
-                rotated_at: row.get(3)?,
-            })
-        })
-    }
-
-    fn keep(all: &[Self], tx: &mut Tx<'_>) -> Result<(), StoreError> {
-        let sql = "update vitrine.api_key set revoked_at = coalesce(revoked_at, $3), \
-                      rotated_at = coalesce($4, rotated_at), \
-                      expires_at = case when $2 < expires_at then $2 else coalesce(expires_at, $2) end \
-                   where prefix = $1";
-        let values = all.iter().map(|key| {
-            values![&key.prefix, key.expires_at, key.revoked_at, key.rotated_at].to_vec()
-        });
-        tx.execute_each(sql, &values.collect::<Vec<_>>())
-    }
+/// Keeps revocations and rotations, and the earlier end of two.
+fn keep_keys(tx: &mut Tx<'_>, kept: &[KeyRow]) -> Result<(), StoreError> {
+    let sql = "update vitrine.api_key set revoked_at = coalesce(revoked_at, $3), \
+                  rotated_at = coalesce($4, rotated_at), \
+                  expires_at = case when $2 < expires_at then $2 else coalesce(expires_at, $2) end \
+               where prefix = $1";
+    let values = kept
+        .iter()
+        .map(|key| values![&key.prefix, key.expires_at, key.revoked_at, key.rotated_at].to_vec());
+    tx.execute_each(sql, &values.collect::<Vec<_>>()).map(drop)
 }
 
 /// A text that stays taken down.

@@ -256,7 +256,7 @@ impl crate::Store {
     ///
     /// If the store can't be read.
     pub fn endpoints(&self) -> Result<Vec<Endpoint>, StoreError> {
-        let rows = place::read(self.db(), |tx| rows::read(tx, rows::Which::All))?;
+        let rows = place::read_all(self.db(), |tx| rows::read(tx, rows::Which::All))?;
         Ok(rows.into_iter().map(|row| row.endpoint).collect())
     }
 

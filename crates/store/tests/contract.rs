@@ -1,4 +1,4 @@
-//! The contract of all stores. To add a store, add a test that passes [`suite`] a function that opens an empty one.
+//! The contract of the store on both databases: [`suite`] gets a function that opens an empty store.
 //!
 //! - `contract/products.rs`: products to put, and collecting what a store returns
 //! - `contract/publishes.rs`: revisions; `contract/loaded_versions.rs`: versions known by the records they were loaded from; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand

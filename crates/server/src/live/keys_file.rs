@@ -43,7 +43,7 @@ struct Content {
     store_address: String,
     contact: Timestamp,
     keys: Vec<Key>,
-    /// Left out without assortments, so that older releases read the file then; they refuse it otherwise.
+    /// Left out if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     assortments: Option<Assortments>,
 }

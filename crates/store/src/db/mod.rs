@@ -28,7 +28,8 @@ use crate::StoreError;
 use crate::fail_point::FailPoint;
 pub(crate) use crate::postgres::WORK_TIMEOUT;
 use crate::postgres::{
-    BEGIN, Lock, PostgresStore, READ_TIMEOUT, SORT_TIMEOUT, Session, begin_quick, take_lock,
+    BEGIN, Lock, PostgresStore, READ_TIMEOUT, SORT_TIMEOUT, Session, begin_quick, begin_read,
+    take_lock,
 };
 use crate::sqlite::{SqliteStore, committed, during};
 
@@ -59,6 +60,20 @@ impl<'s> Db<'s> {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self {
+            Self::Sqlite(_) => self.quick_rows(doing, work),
+            Self::Postgres(store) => {
+                store.quick(|session| read(session, &begin_quick(store.quick_timeout), doing, work))
+            }
+        }
+    }
+
+    /// Reads many rows on the held connection, as of one moment: time limits are for the next rows.
+    pub(crate) fn quick_rows<T>(
+        self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self {
             Self::Sqlite(store) => {
                 let mut held = store.quick()?;
                 let outcome = (|| {
@@ -68,12 +83,9 @@ impl<'s> Db<'s> {
                 held.close_on_error(&outcome)?;
                 outcome
             }
-            Self::Postgres(store) => store.quick(|session| {
-                let begin = begin_quick(store.quick_timeout);
-                session.transaction(doing, &begin, |session| {
-                    work(&mut Tx::postgres(session, doing))
-                })
-            }),
+            Self::Postgres(store) => {
+                store.quick(|session| read(session, &begin_read(READ_TIMEOUT), doing, work))
+            }
         }
     }
 
@@ -95,13 +107,13 @@ impl<'s> Db<'s> {
     ) -> Result<T, StoreError> {
         match self {
             Self::Sqlite(store) => {
-                let mut connection = store.connect()?;
+                let mut connection = store.connect_to_change()?;
                 let transaction = connection.transaction().map_err(during(doing))?;
                 work(&mut Tx::sqlite(&transaction, doing))
             }
-            Self::Postgres(store) => store.read(doing, limit, |session| {
-                work(&mut Tx::postgres(session, doing))
-            }),
+            Self::Postgres(store) => {
+                read(&mut store.session(limit)?, &begin_read(limit), doing, work)
+            }
         }
     }
 
@@ -136,7 +148,7 @@ impl<'s> Db<'s> {
     ) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(store) => {
-                let mut connection = store.connect()?;
+                let mut connection = store.connect_to_change()?;
                 let wait = wait.min(store.lock_wait);
                 connection.busy_timeout(wait).map_err(during(doing))?;
                 write(&mut connection, Some(committed_at), doing, work)
@@ -242,6 +254,18 @@ impl WriteConnection<'_> {
     }
 }
 
+/// Runs a transaction of PostgreSQL that reads.
+fn read<T>(
+    session: &mut Session,
+    begin: &str,
+    doing: &'static str,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    session.read(doing, begin, |session| {
+        work(&mut Tx::postgres(session, doing))
+    })
+}
+
 /// Runs a transaction of SQLite that writes.
 fn write<T>(
     connection: &mut Connection,
@@ -294,7 +318,7 @@ impl Plan {
     }
 }
 
-/// Statements on one connection: in a transaction, unless it comes from [`Db::quick`].
+/// Statements on one connection: in a transaction, unless they only read SQLite's file of webhooks.
 pub(crate) struct Tx<'c> {
     connection: On<'c>,
     /// Operation, for errors.
@@ -418,16 +442,25 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Runs a statement once for each of these lists of parameters: in PostgreSQL without waiting in between.
+    /// Runs a statement once for each of these lists of parameters: in PostgreSQL without waiting in between. Returns the
+    /// number of affected rows.
     pub(crate) fn execute_each(
         &mut self,
         sql: &str,
         lists: &[Vec<Value<'_>>],
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         match &mut self.connection {
-            On::Sqlite(_) => lists
-                .iter()
-                .try_for_each(|values| self.execute(sql, values).map(drop)),
+            On::Sqlite(connection) => {
+                let failed = during(self.doing);
+                let sql = dialect::sqlite(sql);
+                let mut statement = connection.prepare_cached(&sql).map_err(&failed)?;
+                let mut affected = 0;
+                for values in lists {
+                    let values = rusqlite::params_from_iter(values);
+                    affected += statement.execute(values).map_err(&failed)? as u64;
+                }
+                Ok(affected)
+            }
             On::Postgres(session) => {
                 let lists: Vec<_> = lists.iter().map(|values| value::params(values)).collect();
                 session.execute_each(self.doing, sql, &lists)

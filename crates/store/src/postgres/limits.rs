@@ -20,11 +20,6 @@ pub(crate) const SORT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout of a statement of a command that reads or writes much. A broken network is noticed long before.
 pub(crate) const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// Begins a read-only transaction as of one moment, whatever timeout the role or the database has set. The statement's own
-/// ends what a lost client has left behind: rows that nobody takes.
-pub(crate) const BEGIN_READ: &str =
-    "begin isolation level repeatable read read only; set local statement_timeout = '1h'";
-
 /// Begins a transaction that writes.
 pub(crate) const BEGIN: &str =
     "begin isolation level read committed read write; set local statement_timeout = '1h'";
@@ -34,5 +29,16 @@ pub(crate) fn begin_quick(limit: Duration) -> String {
     let limit = limit.as_millis();
     format!(
         "begin isolation level repeatable read read only; set local statement_timeout = {limit}"
+    )
+}
+
+/// Returns what begins a transaction that reads much, as of one moment, whatever timeout the role or the database has set.
+/// `limit` is the timeout for the next rows. The server's own are longer: they end what a lost client has left behind.
+pub(crate) fn begin_read(limit: Duration) -> String {
+    let lock = (limit + Duration::from_secs(1)).as_millis();
+    let minutes = if limit > READ_TIMEOUT { 60 } else { 10 };
+    format!(
+        "begin isolation level repeatable read read only; \
+         set local lock_timeout = {lock}; set local statement_timeout = '{minutes}min'"
     )
 }

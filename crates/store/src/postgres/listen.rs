@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pause before trying again whether notifications arrive.
-const POOLED_PAUSE: Duration = Duration::from_secs(300);
+const POOLED_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// Listens on a separate connection until the returned guard is dropped.
 pub(super) fn start(

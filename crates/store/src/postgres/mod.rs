@@ -26,7 +26,7 @@ use std::time::Duration;
 use vitrine_model::revision::Revision;
 
 pub(crate) use self::limits::{
-    BEGIN, BEGIN_READ, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT, begin_quick,
+    BEGIN, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT, begin_quick, begin_read,
 };
 use self::limits::{COMMAND_TIMEOUT, QUICK_TIMEOUT};
 pub(crate) use self::lock::{Lock, take as take_lock};
@@ -168,19 +168,6 @@ impl PostgresStore {
         }
     }
 
-    /// Reads on a separate connection, as of one moment.
-    pub(crate) fn read<T>(
-        &self,
-        doing: &'static str,
-        limit: Duration,
-        work: impl FnOnce(&mut Session) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let mut session = self.session(limit)?;
-        session.transaction(doing, BEGIN_READ, work)
-    }
-}
-
-impl PostgresStore {
     pub(crate) fn is_read_only(&self) -> bool {
         self.access == Access::ReadOnly
     }

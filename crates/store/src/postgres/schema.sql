@@ -2,7 +2,7 @@
 --
 -- Everything is in a schema of its own, and every statement names it: nothing depends on a session's search path, which a
 -- connection pooler may have set for somebody else. Codes and ids are compared byte by byte (collate "C"). JSON is stored as
--- text, never as jsonb, which would reorder it.
+-- text, or packed, never as jsonb, which would reorder it.
 
 create table vitrine.schema_version (
     only_row  boolean primary key default true check (only_row),

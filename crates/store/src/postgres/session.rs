@@ -221,7 +221,9 @@ impl Session {
         let outcome = self.background.wait(limit, statement(&self.client));
         outcome.map_err(|failure| {
             self.is_broken |= failure.breaks_connection();
-            if let (Failure::Timeout(_), Some(driver)) = (&failure, self.driver.take()) {
+            if matches!(failure, Failure::Timeout(_))
+                && let Some(driver) = self.driver.take()
+            {
                 // Otherwise it would stay open while the server doesn't answer. `statement_timeout` ends the statement.
                 driver.abort();
             }
@@ -256,16 +258,18 @@ impl Session {
         })
     }
 
-    /// Runs a statement once for each of these lists of parameters, without waiting for one before the next is sent.
+    /// Runs a statement once for each of these lists of parameters, without waiting for one before the next is sent. Returns
+    /// the number of affected rows.
     pub(crate) fn execute_each(
         &mut self,
         doing: &'static str,
         sql: &str,
         lists: &[Vec<Param<'_>>],
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         self.call(doing, async |client| {
             let all = lists.iter().map(|params| client.execute_typed(sql, params));
-            futures_util::future::try_join_all(all).await.map(drop)
+            let counts = futures_util::future::try_join_all(all).await?;
+            Ok(counts.into_iter().sum())
         })
     }
 
@@ -358,6 +362,26 @@ impl Session {
                 Err(error)
             }
         }
+    }
+
+    /// Runs `work` in a transaction that only reads, which the statement `begin` begins.
+    pub(crate) fn read<T>(
+        &mut self,
+        doing: &'static str,
+        begin: &str,
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let place = self.target.place.to_string();
+        self.transaction(doing, begin, work)
+            .map_err(|error| match error {
+                // Nothing was written.
+                StoreError::UnreachableAtCommit { doing, source } => StoreError::Unreachable {
+                    place,
+                    doing,
+                    source,
+                },
+                other => other,
+            })
     }
 
     /// Commits.

@@ -15,7 +15,7 @@ use super::session::Driver;
 use super::{password, tls};
 use crate::StoreError;
 
-/// Default timeout for connecting to one host, handshakes included; `connect_timeout` in the address overrides it.
+/// Default timeout for connecting to one address; a host gets twice that, handshakes included; `connect_timeout` in the address overrides it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time without acknowledgements after which a connection counts as broken, whatever is being waited for: the network drops
@@ -28,7 +28,7 @@ pub(crate) struct Target {
     pub(super) tls: MakeRustlsConnect,
     /// Address, without a password.
     pub(super) place: Arc<str>,
-    /// Timeout for connecting to one host.
+    /// Timeout for connecting to one address of a host.
     pub(super) connect_timeout: Duration,
     /// True if the address has a `connect_timeout`.
     has_connect_timeout: bool,
@@ -132,10 +132,12 @@ impl Target {
             let port = *ports.get(index).or(ports.first()).unwrap_or(&5432);
             let config = self.at(hosts.get(index), addresses.get(index).copied(), port);
             let connecting = config.connect(self.tls.clone());
-            match tokio::time::timeout(self.connect_timeout, connecting).await {
+            // Enough for a second address if the first one drops packets.
+            let limit = self.connect_timeout * 2;
+            match tokio::time::timeout(limit, connecting).await {
                 Ok(Ok(connected)) => return Ok(connected),
                 Ok(Err(error)) => failure = Failure::Postgres(error),
-                Err(_) => failure = Failure::Timeout(self.connect_timeout),
+                Err(_) => failure = Failure::Timeout(limit),
             }
         }
         Err(failure)

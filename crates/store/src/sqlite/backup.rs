@@ -1,4 +1,4 @@
-//! Backup and restore.
+//! Backups, copies of them to be restored, and stores made from them.
 //!
 //! Copies are made with `vacuum into`: it reads in one read transaction, so writers neither wait nor make it start again,
 //! as they do with SQLite's backup API; and since it reads rows instead of pages, damage fails here instead of in the

@@ -1,6 +1,6 @@
 -- The schema. ../postgres/schema.sql has the same tables and columns for PostgreSQL; comments on their meaning are here.
 --
--- Nothing of a version is ever updated but its end, so every revision of every product stays readable until it is pruned:
+-- Of a version only its end and its record's digest are updated, so every revision stays readable until it is pruned:
 -- revision R has the versions with from_revision <= R and (until_revision is null or until_revision > R). The rows of pruned
 -- revisions stay, so that numbers never repeat, and so that versions begin and end with revisions that exist.
 --
@@ -40,7 +40,7 @@ create table product_version (
     code                 text not null,
     from_revision        integer not null,
     until_revision       integer,
-    digest               blob not null, -- of code, document (unpacked), the columns below but the last, and the texts
+    digest               blob not null, -- of code, document (unpacked), discount to categories, and the texts
     content_start        integer,       -- bytes, half-open: where in the document the content resources are
     content_end          integer,
     discount_multiplier  text not null, -- exactly as loaded

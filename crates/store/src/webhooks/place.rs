@@ -81,6 +81,17 @@ pub(super) fn read<T: Default>(
     }
 }
 
+/// Reads all endpoints: many rows, for which no poll waits.
+pub(super) fn read_all<T: Default>(
+    db: Db<'_>,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    match db {
+        Db::Sqlite(_) => read(db, work),
+        Db::Postgres(_) => db.read(READING, work),
+    }
+}
+
 /// Runs a deliverer's work in a transaction.
 pub(super) fn deliver<T: Default>(
     db: Db<'_>,

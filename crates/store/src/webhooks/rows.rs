@@ -474,7 +474,7 @@ fn write(tx: &mut Tx<'_>, rows: &[StoredEndpoint]) -> Result<(), StoreError> {
         ]
         .to_vec()
     });
-    tx.execute_each(&sql, &values.collect::<Vec<_>>())
+    tx.execute_each(&sql, &values.collect::<Vec<_>>()).map(drop)
 }
 
 /// Deletes endpoints and their attempts.
@@ -509,6 +509,7 @@ fn add_attempts(
         .iter()
         .map(|(endpoint, _)| values![*endpoint, kept].to_vec());
     tx.execute_each(sql, &values.collect::<Vec<Vec<Value<'_>>>>())
+        .map(drop)
 }
 
 /// Returns the attempts of an endpoint, newest first.

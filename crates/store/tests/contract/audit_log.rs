@@ -1,4 +1,4 @@
-//! The audit log and the days of keys after restores, changes by hand and failures, in both stores.
+//! The audit log and the days of keys after restores, changes by hand and failures, in both databases.
 
 use jiff::civil::Date;
 use rusqlite::Connection;

@@ -1,4 +1,4 @@
-//! Stores of both kinds with their SQL, for tests that look behind the trait.
+//! Stores of both kinds with their SQL, for tests that look at rows.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -19,8 +19,6 @@ Examples:
   vitrine keys assign partner --everything --yes";
 
 /// Give a key an assortment: it sees what the rules say, at their discounts. Servers follow within a second.
-///
-/// Servers of releases that don't know assortments refuse such a key with 401: upgrade all servers of the store first.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Assign {
