@@ -20,7 +20,7 @@ use vitrine_model::revision::Revision;
 use self::live::{Live, SeenVersions, live_of};
 use self::pending::Pending;
 use crate::audit::{AuditContext, PublishedChange, log, published_change};
-use crate::db::{Db, Writer, values};
+use crate::db::{Db, References, Writer, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
 use crate::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
@@ -79,7 +79,7 @@ enum Part {
 impl StorePublish {
     /// See [`Store::publish`](crate::Store::publish).
     pub(crate) fn begin(db: Db<'_>) -> Result<Self, StoreError> {
-        db.begin_write(Lock::Catalog, PUBLISHING, |writer| {
+        db.begin_write(Lock::Catalog, References::Checked, PUBLISHING, |writer| {
             let begun = Self::begun(writer)?;
             FailPoint::PublishBegun.pass()?;
             Ok(begun)

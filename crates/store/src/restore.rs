@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
 use crate::audit::{AuditContext, created, log, named, restored};
-use crate::db::{Db, Tx, Value, values};
+use crate::db::{Db, References, Tx, Value, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
 use crate::record::Moment;
@@ -105,27 +105,32 @@ pub(crate) fn restore(
         Db::Postgres(_) => VerifiedCopy::temporary(path)?,
     };
     let endpoints = read_backup(&backup.connection)?;
-    db.begin_replacement(Lock::Everything, RESTORING, |mut writer| {
-        FailPoint::RestoreBegun.pass()?;
-        let tx = &mut writer.tx();
-        let before = log::standing(tx)?;
-        let revision = replace(tx, &backup)?;
-        tx.execute("delete from vitrine.operator_session", &[])?;
-        let changes = restored(&named(path), &before, &log::standing(tx)?);
-        log::write(tx, context, changes)?;
-        tx.notify()?;
-        let Db::Sqlite(store) = db else {
-            restore_in(tx, &endpoints)?;
+    db.begin_write(
+        Lock::Everything,
+        References::Trusted,
+        RESTORING,
+        |mut writer| {
+            FailPoint::RestoreBegun.pass()?;
+            let tx = &mut writer.tx();
+            let before = log::standing(tx)?;
+            let revision = replace(tx, &backup)?;
+            tx.execute("delete from vitrine.operator_session", &[])?;
+            let changes = restored(&named(path), &before, &log::standing(tx)?);
+            log::write(tx, context, changes)?;
+            tx.notify()?;
+            let Db::Sqlite(store) = db else {
+                restore_in(tx, &endpoints)?;
+                writer.commit(FailPoint::RestoreCommitted)?;
+                return Ok(revision);
+            };
+            // First: after a crash in between, those that are replaced below notify nobody of the restored catalog.
+            let store_id: String = tx.value("select store_id from vitrine.state", &[])?;
+            pause(&store.path, &store_id)?;
             writer.commit(FailPoint::RestoreCommitted)?;
-            return Ok(revision);
-        };
-        // First: after a crash in between, those that are replaced below notify nobody of the restored catalog.
-        let store_id: String = tx.value("select store_id from vitrine.state", &[])?;
-        pause(&store.path, &store_id)?;
-        writer.commit(FailPoint::RestoreCommitted)?;
-        restore_file(&store.path, &store_id, &endpoints)?;
-        Ok(revision)
-    })
+            restore_file(&store.path, &store_id, &endpoints)?;
+            Ok(revision)
+        },
+    )
 }
 
 /// Fills a new PostgreSQL store from a backup, whose audit log, days of keys and operators it gets, too.

@@ -1,7 +1,7 @@
 //! Inserting many rows at once.
 
 use super::copy::Rows;
-use super::{On, Tx, Value, dialect};
+use super::{On, Tx, Value, prepare};
 use crate::StoreError;
 use crate::postgres::Session;
 use crate::sqlite::during;
@@ -84,8 +84,7 @@ impl Tx<'_> {
             On::Sqlite(connection) => {
                 let columns = table.matches(',').count() + 1;
                 let sql = format!("insert into {table} values {}", places(1, columns));
-                let statement = connection.prepare_cached(&dialect::sqlite(&sql));
-                let statement = statement.map_err(during(doing))?;
+                let statement = prepare(connection, &sql, doing)?;
                 OnInsert::Sqlite { statement, doing }
             }
             On::Postgres(session) => OnInsert::Postgres {

@@ -17,13 +17,13 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{CachedStatement, Connection, TransactionBehavior};
 
 #[cfg(test)]
 pub(crate) use self::dialect::sqlite as sqlite_sql;
 pub(crate) use self::row::{Column, Row};
 pub(crate) use self::value::{Value, values};
-pub(crate) use self::writer::Writer;
+pub(crate) use self::writer::{References, Writer};
 use crate::StoreError;
 use crate::fail_point::FailPoint;
 pub(crate) use crate::postgres::WORK_TIMEOUT;
@@ -153,32 +153,7 @@ impl<'s> Db<'s> {
                 connection.busy_timeout(wait).map_err(during(doing))?;
                 write(&mut connection, Some(committed_at), doing, work)
             }
-            Self::Postgres(_) => self.write_on_held(BEGIN_BRIEF, doing, work),
-        }
-    }
-
-    /// Runs a short transaction of PostgreSQL that writes, on the held connection.
-    pub(crate) fn write_quickly<T>(
-        self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.write_on_held(BEGIN, doing, work)
-    }
-
-    fn write_on_held<T>(
-        self,
-        begin: &str,
-        doing: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        match self {
-            Self::Sqlite(_) => Err(StoreError::Unsupported("SQLite has no such transaction")),
-            Self::Postgres(store) => store.quick(|session| {
-                session.transaction(doing, begin, |session| {
-                    work(&mut Tx::postgres(session, doing))
-                })
-            }),
+            Self::Postgres(store) => write_quickly(store, BEGIN_BRIEF, doing, work),
         }
     }
 }
@@ -266,6 +241,20 @@ fn read<T>(
     })
 }
 
+/// Runs a short transaction of PostgreSQL that writes, on the held connection.
+pub(crate) fn write_quickly<T>(
+    store: &PostgresStore,
+    begin: &str,
+    doing: &'static str,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    store.quick(|session| {
+        session.transaction(doing, begin, |session| {
+            work(&mut Tx::postgres(session, doing))
+        })
+    })
+}
+
 /// Runs a transaction of SQLite that writes.
 fn write<T>(
     connection: &mut Connection,
@@ -330,6 +319,16 @@ enum On<'c> {
     Postgres(&'c mut Session),
 }
 
+/// Returns a statement for SQLite, which the connection keeps.
+fn prepare<'c>(
+    connection: &'c Connection,
+    sql: &str,
+    doing: &'static str,
+) -> Result<CachedStatement<'c>, StoreError> {
+    let sql = dialect::sqlite(sql);
+    connection.prepare_cached(&sql).map_err(during(doing))
+}
+
 impl<'c> Tx<'c> {
     pub(crate) fn sqlite(connection: &'c Connection, doing: &'static str) -> Self {
         Self {
@@ -356,9 +355,8 @@ impl<'c> Tx<'c> {
     /// Runs a statement. Returns the number of affected rows.
     pub(crate) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
         match &mut self.connection {
-            On::Sqlite(connection) => connection
-                .prepare_cached(&dialect::sqlite(sql))
-                .and_then(|mut statement| statement.execute(rusqlite::params_from_iter(values)))
+            On::Sqlite(connection) => prepare(connection, sql, self.doing)?
+                .execute(rusqlite::params_from_iter(values))
                 .map(|rows| rows as u64)
                 .map_err(during(self.doing)),
             On::Postgres(session) => session.execute(self.doing, sql, &value::params(values)),
@@ -375,8 +373,7 @@ impl<'c> Tx<'c> {
         match &mut self.connection {
             On::Sqlite(connection) => {
                 let failed = during(self.doing);
-                let sql = dialect::sqlite(sql);
-                let mut statement = connection.prepare_cached(&sql).map_err(&failed)?;
+                let mut statement = prepare(connection, sql, self.doing)?;
                 let values = rusqlite::params_from_iter(values);
                 let mut rows = statement.query(values).map_err(&failed)?;
                 let row = rows.next().map_err(&failed)?;
@@ -425,8 +422,7 @@ impl<'c> Tx<'c> {
         match &mut self.connection {
             On::Sqlite(connection) => {
                 let failed = during(self.doing);
-                let sql = dialect::sqlite(sql);
-                let mut statement = connection.prepare_cached(&sql).map_err(&failed)?;
+                let mut statement = prepare(connection, sql, self.doing)?;
                 let values = rusqlite::params_from_iter(values);
                 let mut rows = statement.query(values).map_err(&failed)?;
                 while let Some(row) = rows.next().map_err(&failed)? {
@@ -452,8 +448,7 @@ impl<'c> Tx<'c> {
         match &mut self.connection {
             On::Sqlite(connection) => {
                 let failed = during(self.doing);
-                let sql = dialect::sqlite(sql);
-                let mut statement = connection.prepare_cached(&sql).map_err(&failed)?;
+                let mut statement = prepare(connection, sql, self.doing)?;
                 let mut affected = 0;
                 for values in lists {
                     let values = rusqlite::params_from_iter(values);

@@ -20,33 +20,21 @@ enum Own {
     Postgres(Box<Session>),
 }
 
+/// References between rows that SQLite writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum References {
+    Checked,
+    /// Those of a checked copy that replaces all rows: for each deleted row, a check takes memory and time.
+    Trusted,
+}
+
 impl Db<'_> {
     /// Begins a transaction that writes much. `begun` is its first work; if it is busy, the error has the process that
     /// holds the lock.
     pub(crate) fn begin_write<T>(
         self,
         lock: Lock,
-        doing: &'static str,
-        begun: impl FnOnce(Writer) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.begin_writing("", lock, doing, begun)
-    }
-
-    /// As [`begin_write`](Self::begin_write), to replace all rows by those of a checked copy. SQLite doesn't check their
-    /// references again: for each deleted row, that takes memory and time.
-    pub(crate) fn begin_replacement<T>(
-        self,
-        lock: Lock,
-        doing: &'static str,
-        begun: impl FnOnce(Writer) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.begin_writing("pragma foreign_keys = off;", lock, doing, begun)
-    }
-
-    fn begin_writing<T>(
-        self,
-        sqlite_setting: &str,
-        lock: Lock,
+        references: References,
         doing: &'static str,
         begun: impl FnOnce(Writer) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -55,8 +43,12 @@ impl Db<'_> {
                 let connection = store.connect_to_write()?;
                 // Without a larger cache, pages of indexes would be written and read again for nearly each product of a
                 // large load.
+                let checks = match references {
+                    References::Checked => "on",
+                    References::Trusted => "off",
+                };
                 let started = connection.execute_batch(&format!(
-                    "{sqlite_setting}
+                    "pragma foreign_keys = {checks};
                      pragma temp_store = memory;
                      pragma cache_size = -65536;
                      begin immediate;"
@@ -75,9 +67,7 @@ impl Db<'_> {
             }
         }
     }
-}
 
-impl Db<'_> {
     /// Begins a transaction that reads one state for long.
     pub(crate) fn begin_read(self, doing: &'static str) -> Result<Writer, StoreError> {
         let connection = match self {

@@ -11,9 +11,9 @@ use super::WebhookState;
 use super::rows::{Changed, pause_all, state};
 use crate::StoreError;
 use crate::audit::{AuditContext, log};
-use crate::db::{Db, Tx, values};
+use crate::db::{Db, Tx, values, write_quickly};
 use crate::fail_point::FailPoint;
-use crate::postgres::Lock;
+use crate::postgres::{BEGIN, Lock};
 use crate::sqlite::{
     FileId, Partial, committed, connect, during, file_id, plain_connection, with_ending,
 };
@@ -106,7 +106,7 @@ pub(super) fn deliver<T: Default>(
             transaction.commit().map_err(during(WRITING))?;
             Ok(done)
         }),
-        Db::Postgres(_) => db.write_quickly(WRITING, work),
+        Db::Postgres(store) => write_quickly(store, BEGIN, WRITING, work),
     }
 }
 
