@@ -25,7 +25,7 @@ const MAX_SHRINKS_OF_LIES: u32 = 60;
 const FEW_OPERATIONS: usize = 8;
 
 /// Timeout of what must come within a second, on a machine with much else to do.
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The same for a case that is known to fail, or for a liar: most of the time it waits in vain.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(3);

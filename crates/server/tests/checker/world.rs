@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::campaign::TIMEOUT;
 use crate::catalog::{PUBLIC_URL, Version};
 use crate::harness::{ALLOW_ALL, KeepAlive, Reply, Server, Store, are_databases, text};
 use crate::lies::{Asked, Change, Liar, Lie};
@@ -211,12 +212,24 @@ impl World {
         let report = serde_json::from_slice(&output.stdout);
         let report = report.map_err(|error| format!("{error}: {}", failed(&arguments, &output)))?;
         if self.lie == Some(Lie::UndoneOverride) {
-            let numbers: Vec<String> = self.overrides.drain(..).map(|n| n.to_string()).collect();
-            for number in numbers {
-                self.done(&["overrides", "end", &number])?;
-            }
+            self.undo_overrides()?;
         }
         Ok((code, report))
+    }
+
+    /// Ends all overrides, and waits until all servers show it: the model, which knows nothing of it, doesn't wait.
+    fn undo_overrides(&mut self) -> Result<(), String> {
+        let patience = std::mem::replace(&mut self.patience, TIMEOUT);
+        for number in self.overrides.clone() {
+            let Some(revision) = self.end_override(number)? else {
+                continue;
+            };
+            for server in 0..SERVERS {
+                self.wait_for_revision(server, revision)?;
+            }
+        }
+        self.patience = patience;
+        Ok(())
     }
 
     /// Makes an override; returns its number, and that of the revision, if there is a new one.
