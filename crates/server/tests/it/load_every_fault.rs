@@ -11,7 +11,8 @@ use crate::harness::{Store, gift_card, text};
 use crate::products::{assert_holds, later, payment, served, subscription, with, without};
 
 /// Rules in the sources that no line of JSON can break: of other inputs, of other data, and warnings.
-const OTHERS: [&str; 19] = [
+const OTHERS: [&str; 20] = [
+    "html_in_text",
     "empty",
     "retired_and_loaded",
     "text_blank",
@@ -34,7 +35,7 @@ const OTHERS: [&str; 19] = [
 ];
 
 /// Values of a gift card that break a rule each: where, what, which.
-const OF_GIFT_CARDS: [(&str, &str, &str); 32] = [
+const OF_GIFT_CARDS: [(&str, &str, &str); 33] = [
     ("/name", "null", "required"),
     ("/name", "\"\"", "required"),
     ("/name", "\" \"", "required"),
@@ -94,6 +95,11 @@ const OF_GIFT_CARDS: [(&str, &str, &str); 32] = [
         "/gift_card/content_resources/disclaimer_html",
         "\"x\"",
         "html_loaded",
+    ),
+    (
+        "/gift_card/content_resources/description_md",
+        "\"<!-- x -->\"",
+        "text_renders_empty",
     ),
 ];
 
