@@ -6,7 +6,7 @@
 mod lines;
 mod read;
 mod remarks;
-mod suggest;
+pub(crate) mod suggest;
 mod write;
 
 #[cfg(test)]

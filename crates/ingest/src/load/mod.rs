@@ -44,7 +44,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use sha2::{Digest, Sha256};
 use vitrine_store::Store;
 
@@ -83,6 +83,12 @@ impl Input {
     fn open(&self, on_wait: OnWait) -> anyhow::Result<Vec<Opened>> {
         let (bytes, length): (Box<dyn Read>, _) = match self {
             Self::Stdin => (Box::new(io::stdin().lock()), None),
+            Self::File(path) if is_address(path) => {
+                let url = path.display();
+                bail!(
+                    "{url} is an address, and a load reads files; use a pipe: curl -fsS '{url}' | vitrine load -"
+                );
+            }
             Self::File(path) => {
                 let can_not = || format!("can't read {}", path.display());
                 let file = open_file(path, on_wait).with_context(can_not)?;
@@ -102,6 +108,14 @@ impl Input {
             length,
         }])
     }
+}
+
+/// Returns true if a path is an address of the web.
+fn is_address(path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    ["http://", "https://"]
+        .iter()
+        .any(|start| path.starts_with(start))
 }
 
 /// Time after which waiting for a pipe's writer is reported.

@@ -15,6 +15,7 @@ use super::checking::{Checkers, Outcome};
 use super::first_places::FirstPlaces;
 use super::known_records::{DigestPrefetch, KnownRecords};
 use super::progress::Progress;
+use super::read::columns::Stated;
 use super::read::{self, Item, Record, Source, SourceRow, Table};
 use super::records::Records;
 use super::rejected::{Original, RejectedFiles, RejectedPath, text_within};
@@ -50,6 +51,7 @@ pub(super) struct Reading<'p> {
     rejected_codes: HashMap<String, Place>,
     spool: Spool,
     known: Arc<KnownRecords>,
+    stated: Arc<Stated>,
     prefetch: DigestPrefetch,
     checkers: Checkers,
     /// First error of the spool or of rejected records; returned when the input has ended.
@@ -63,7 +65,7 @@ impl<'p> Reading<'p> {
         store: &'p Store,
         progress: &'p dyn Progress,
     ) -> Self {
-        let known = Arc::default();
+        let (known, stated) = (Arc::default(), Arc::default());
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
             OnError::Skip { rejected } => (true, rejected),
@@ -79,8 +81,9 @@ impl<'p> Reading<'p> {
             rejected_codes: HashMap::new(),
             spool: Spool::new(),
             prefetch: DigestPrefetch::new(),
-            checkers: Checkers::start(&known),
+            checkers: Checkers::start(&known, &stated),
             known,
+            stated,
             failure: None,
         }
     }
@@ -165,7 +168,8 @@ impl<'p> Reading<'p> {
         match item {
             // Texts aren't nested.
             Item::Record(record) => {
-                let outcome = Outcome::of(record, &self.known, &mut Packer::default());
+                let outcome =
+                    Outcome::of(record, (&self.known, &self.stated), &mut Packer::default());
                 self.settle(outcome);
             }
             other => self.take(&place.file, other),
@@ -257,6 +261,14 @@ impl<'p> Reading<'p> {
     }
 
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
+        if let Some(other) = self.codes.in_other_case(code) {
+            findings.push(differs_in_case(
+                &record.place_of("/code"),
+                code,
+                other,
+                "another one here",
+            ));
+        }
         if let Some(first) = self.codes.add(code, &record.place) {
             let place = record.place_of("/code");
             // One of the two may have another product's code by mistake. Retiring that product would be wrong.
@@ -356,8 +368,28 @@ impl<'p> Reading<'p> {
             rejected: self.rejected,
             tables: self.tables,
             known: self.known,
+            stated: self.stated,
+            file: self.codes.first_file(),
         };
         Ok((self.report, Some(records)))
+    }
+}
+
+/// Returns the warning about a code that differs from `other` only in case.
+pub(super) fn differs_in_case(place: &Place, code: &str, other: &str, of: &str) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        code: Some(shown(code)),
+        pointer: "/code".to_owned(),
+        value: Some(shown(&format!("\"{code}\""))),
+        ..Finding::fault(
+            place,
+            "code_differs_in_case",
+            &format!(
+                "differs from `{}`, {of}, only in case; are both meant?",
+                shown(other)
+            ),
+        )
     }
 }
 

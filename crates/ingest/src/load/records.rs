@@ -9,6 +9,7 @@ use vitrine_store::prepared::{PreparedProduct, RecordDigest};
 
 use super::known_records::KnownRecords;
 use super::read::Table;
+use super::read::columns::Stated;
 use super::reading::duplicate;
 use super::rejected::{Original, RejectedFiles};
 use super::rendered::{Packer, RecordTexts, RenderedRecord};
@@ -100,6 +101,10 @@ pub(super) struct Records {
     /// Tables of the rows in the spool.
     pub(super) tables: Vec<Arc<Table>>,
     pub(super) known: Arc<KnownRecords>,
+    /// Fields that any record has.
+    pub(super) stated: Arc<Stated>,
+    /// Name of the first input.
+    pub(super) file: Arc<str>,
 }
 
 impl Records {

@@ -64,7 +64,7 @@ pub(super) struct Load {
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
     /// Raise a limit of the guard: `retire`, `not-orderable`, `states` (out of LIVE), `emptied-lists` (20% of the live
-    /// products each), `currencies`, `amounts` or `discounts` changed tenfold (5% each). Give it once for each.
+    /// products each), `emptied-fields` (20% of those with a value there), `currencies`, `amounts` or `discounts` changed tenfold (5% each). Give it once for each.
     #[arg(long, value_name = "NAME=PERCENT%")]
     allow: Vec<Allowance>,
     /// Load the Markdown below this directory (CODE/description.md, CODE/terms_consumer.md and so on) with

@@ -237,7 +237,12 @@ const MANGLED: [(&str, &str, &str, &str); 25] = [
         "amount",
         "`25.50`",
     ),
-    ("denominations_maximum_value", "#NAME?", "amount", "`25.50`"),
+    (
+        "denominations_maximum_value",
+        "#NAME?",
+        "spreadsheet_error",
+        "error of a formula",
+    ),
     (
         "discount_multiplier",
         "0,05",

@@ -9,6 +9,7 @@ use vitrine_model::content::{
 use vitrine_model::url::WebUrl;
 
 use super::fields::{Context, Faulty, Fields};
+use super::suspicious::IsText;
 use crate::html;
 use crate::load::json::Node;
 
@@ -105,6 +106,9 @@ fn markdown(
                 context.warn(&at, fields.get(key), "text_blank", message);
             }
             let digest = TextDigest::of(text);
+            if let Some(node) = fields.get(key) {
+                context.check_characters(&at, node, text, IsText::Yes);
+            }
             if html::renders_empty(text, &digest) {
                 return Err(context.fault(&at, fields.get(key), html::RENDERS_EMPTY));
             }

@@ -3,6 +3,10 @@
 //!
 //! A column is named by the path to its field, joined by `_`; texts are named by their own names.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::load::json::Node;
+
 /// A column.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Column {
@@ -67,6 +71,51 @@ const fn column(name: &'static str, path: &'static [&'static str], kind: Kind, o
 
 const fn text(path: &'static [&'static str; 2]) -> Column {
     column(path[1], path, Kind::Text, Of::AnyType)
+}
+
+/// Columns whose fields any record so far has, null or not: a bit for each.
+#[derive(Debug, Default)]
+pub(crate) struct Stated(AtomicU64);
+
+impl Stated {
+    /// Adds the fields of a record.
+    pub(crate) fn add(&self, product: &Node<'_>) {
+        let before = self.0.load(Ordering::Relaxed);
+        let detail = product.member("payout_type").and_then(Node::text);
+        let detail = detail.and_then(|name| product.member(name.trim()));
+        let mut found = before;
+        for (index, column) in COLUMNS.iter().enumerate() {
+            let start = match column.of {
+                Of::Product => Some(product),
+                _ => detail,
+            };
+            let bit = 1 << index;
+            if before & bit == 0 {
+                let mut path = column.path.iter();
+                let node =
+                    start.and_then(|start| path.try_fold(start, |node, key| node.member(key)));
+                found |= node.map_or(0, |_| bit);
+            }
+        }
+        if found != before {
+            self.0.fetch_or(found, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds all fields: of a record that isn't looked at.
+    pub(crate) fn add_all(&self) {
+        self.0.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Returns the column of a field that no record has, by the field's path, joined by points. Texts are left out: without
+    /// a column they stay.
+    pub(crate) fn missing(&self, field: &str) -> Option<&'static Column> {
+        let stated = self.0.load(Ordering::Relaxed);
+        let mut columns = COLUMNS.iter().enumerate();
+        let (_, column) = columns
+            .find(|(index, column)| stated & (1 << index) == 0 && column.path.join(".") == field)?;
+        Some(column)
+    }
 }
 
 /// All columns, in the template's order.

@@ -1,6 +1,7 @@
 //! Newline-delimited JSON: read line by line, so that the lines after a faulty one are checked, too.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
@@ -58,6 +59,38 @@ fn has_catalog(head: &[u8]) -> bool {
     // The head is usually truncated; what was parsed until then counts.
     let _ = deserializer.deserialize_map(Keys(&found));
     found.get()
+}
+
+/// Returns the place of the array of products within an object, if that isn't a list response, as far as `head` shows.
+pub(super) fn array_within(head: &[u8]) -> Option<String> {
+    let head = String::from_utf8_lossy(head);
+    let (before, items) = head.split_once('[')?;
+    let mut items = serde_json::Deserializer::from_str(items).into_iter();
+    let first: HashMap<String, IgnoredAny> = items.next()?.ok()?;
+    if !["code", "payout_type"]
+        .iter()
+        .all(|key| first.contains_key(*key))
+    {
+        return None;
+    }
+    // Names of the members around the array. Only the message depends on them.
+    let (mut names, mut last) = (Vec::new(), "");
+    for (index, part) in before.split('"').enumerate() {
+        if index % 2 == 1 {
+            last = part;
+            continue;
+        }
+        for mark in part.chars() {
+            match (mark, names.last_mut()) {
+                ('{', _) => names.push(""),
+                ('}', _) => _ = names.pop(),
+                (':', Some(name)) => *name = last,
+                _ => {}
+            }
+        }
+    }
+    let is_within = !names.is_empty() && names != ["catalog"] && !names.contains(&"");
+    is_within.then(|| format!("/{}", names.join("/")))
 }
 
 pub(super) fn read_lines(

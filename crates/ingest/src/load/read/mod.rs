@@ -164,6 +164,10 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
         None => return Ok(()),
         Some(first) => named.is_none() && matches!(first, b'{' | b'['),
     };
+    if is_json && let Some(pointer) = lines::array_within(&head) {
+        sink(Item::unreadable(within(file, &pointer)));
+        return Ok(());
+    }
     let separator = table::separator(&head, named.map(|(separator, _)| separator));
     let (first_line, is_lines) = (lines_before + 1, lines::is_line_delimited(&head));
     if !is_json && separator.is_none() {
@@ -183,6 +187,18 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
         }
         _ if is_lines => lines::read_lines(file, first_line, input, sink),
         _ => values::read_values(file, input, sink),
+    }
+}
+
+/// Returns the fault of an input that is an object around the array of products.
+fn within(file: &str, pointer: &str) -> Finding {
+    let way = pointer.replace('/', ".");
+    let message = format!(
+        "expected the array of products itself, which is at `{pointer}` here: jq -c '{way}[]' FILE | vitrine load -"
+    );
+    Finding {
+        pointer: pointer.to_owned(),
+        ..Finding::fault(&Place::file(file), "array_within", &message)
     }
 }
 

@@ -230,6 +230,24 @@ fn apostrophe(place: &Place, column: &Column, cell: &str) -> Finding {
     }
 }
 
+/// Values that spreadsheets write for formulas without a result.
+const ERRORS: [&str; 14] = [
+    "#NULL!",
+    "#DIV/0!",
+    "#VALUE!",
+    "#REF!",
+    "#NAME?",
+    "#NUM!",
+    "#N/A",
+    "#GETTING_DATA",
+    "#SPILL!",
+    "#CALC!",
+    "#FIELD!",
+    "#BLOCKED!",
+    "#CONNECT!",
+    "#UNKNOWN!",
+];
+
 const BADLY_QUOTED: &str = "expected quotes around the whole cell, or none, and doubled quotes within; the following \
      text may have been read into this cell";
 
@@ -255,6 +273,16 @@ fn cells<'r>(
         match (head, std::str::from_utf8(cell)) {
             (Head::Known(_), Err(_)) => {
                 faults.push(cell_fault(place, &name, &text, "utf8", NOT_UTF8));
+            }
+            (Head::Known(column), Ok(text)) if is_error(text) => {
+                let message = "expected a value; a spreadsheet wrote an error of a formula here";
+                faults.push(cell_fault(
+                    place,
+                    column.name,
+                    text,
+                    "spreadsheet_error",
+                    message,
+                ));
             }
             (Head::Known(column), Ok(text)) => match formula::without_apostrophe(text) {
                 Some(rest) => {
@@ -291,6 +319,11 @@ fn cells<'r>(
         fault.code.clone_from(&code);
     }
     Err(faults)
+}
+
+/// Returns true if a cell, or an item of its list, is an error value of a spreadsheet.
+fn is_error(cell: &str) -> bool {
+    cell.contains('#') && cell.split('|').any(|item| ERRORS.contains(&item.trim()))
 }
 
 /// Returns the letters of a column in spreadsheets: A to Z, AA and so on.

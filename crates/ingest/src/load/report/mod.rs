@@ -242,12 +242,21 @@ impl Report {
         for exceeded in self.applied.iter().flat_map(|applied| &applied.exceeded) {
             writeln!(out, "{exceeded}")?;
         }
+        let mut findings = String::new();
         for ((severity, rule), group) in &self.groups {
-            let severity = match severity {
-                Severity::Warning => "warning",
-                Severity::Fault => "fault",
-            };
-            group.write_text(&format!("{severity}: {rule}"), out)?;
+            match severity {
+                Severity::Fault => group.write_text(&format!("fault: {rule}"), &mut findings)?,
+                Severity::Warning => group.write_lines(rule, &mut findings)?,
+            }
+        }
+        let shown = findings.lines().take(listing.most_lines());
+        shown.clone().try_for_each(|line| writeln!(out, "{line}"))?;
+        match findings.lines().count() - shown.count() {
+            0 => {}
+            more => writeln!(
+                out,
+                "… and {more} more lines of faults and warnings, which --all shows"
+            )?,
         }
         let Some(applied) = &self.applied else {
             let (faults, plural) = (self.fault_count, plural(self.fault_count));
