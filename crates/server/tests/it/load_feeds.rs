@@ -1,4 +1,4 @@
-//! What feeds bring that isn't as it should be: defaults, sizes, characters, arrays within objects, spreadsheets' errors.
+//! Feeds that aren't as they should be: defaults, sizes, characters, arrays within objects, spreadsheets' errors.
 
 use serde_json::{Value, json};
 

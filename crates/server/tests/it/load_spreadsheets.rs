@@ -288,7 +288,12 @@ const MANGLED: [(&str, &str, &str, &str); 25] = [
         "phone_number",
         "plus sign",
     ),
-    ("customer_service_website_url", "#REF!", "url", "http"),
+    (
+        "customer_service_website_url",
+        "#REF!",
+        "spreadsheet_error",
+        "error of a formula",
+    ),
 ];
 
 #[test]
