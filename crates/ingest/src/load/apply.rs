@@ -17,7 +17,7 @@ use super::difference::is_same_discount;
 use super::guard::{Allowance, Exceeded, Tally};
 use super::held_texts::{HeldTexts, may_name_texts};
 use super::known_records::KnownRecords;
-use super::plan::{Detail, Plan};
+use super::plan::{Detail, Plan, ProductCount};
 use super::progress::Progress;
 use super::reading::differs_in_case;
 use super::records::{Packing, PreparedRecord, ReadyRecord, Records};
@@ -357,13 +357,17 @@ impl Applying<'_, '_> {
         for (field, products) in self.tally.emptied() {
             if let Some(column) = records.stated.missing(field) {
                 let message = format!(
-                    "no record has this field, and live products lose their values ({products}): a record is the whole \
-                     product"
+                    "{} lose their value, as no record has this field",
+                    ProductCount(*products)
                 );
+                let place = Place {
+                    column: Some(column.name.to_owned()),
+                    ..Place::file(&records.file)
+                };
                 report.add(Finding {
                     severity: Severity::Warning,
                     pointer: format!("/{}", column.path.join("/")),
-                    ..Finding::fault(&Place::file(&records.file), "column_missing", &message)
+                    ..Finding::fault(&place, "column_missing", &message)
                 });
             }
         }

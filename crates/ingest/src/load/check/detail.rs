@@ -203,7 +203,7 @@ fn in_months(context: &mut Context<'_>, expiry: &Fields<'_>) -> Result<u32, Faul
     if expiry.get(key).is_some() || !matches!(kind, "indefinite" | "do-not-show") {
         return context.whole(expiry, key, 0);
     }
-    let message = "absent or null; loaded as 0, since the card doesn't expire after months";
+    let message = "absent or null; loaded as 0, since it means nothing for this type";
     context.warn(
         &expiry.at.key(key),
         expiry.stated(key),

@@ -121,7 +121,8 @@ impl<'f> Values<'f> {
             })
             .map(|(field, (lost, live))| (field.to_owned(), lost, live))
             .collect();
-        exceeded.sort_by_key(|(_, lost, live)| std::cmp::Reverse(Percent::of(*lost, *live)));
+        exceeded
+            .sort_by_key(|(_, lost, live)| std::cmp::Reverse((Percent::of(*lost, *live), *lost)));
         exceeded
     }
 }

@@ -113,12 +113,12 @@ impl Finding {
 }
 
 impl Finding {
-    /// Returns the name of its field, without the objects and lists around it; the column's if it is about a whole column.
+    /// Returns the name of its column, or of its field without the objects and lists around it.
     #[must_use]
     pub fn field(&self) -> &str {
         let is_name = |part: &&str| !part.is_empty() && part.parse::<u64>().is_err();
         let name = self.pointer.rsplit('/').find(is_name);
-        name.or(self.place.column.as_deref()).unwrap_or_default()
+        self.place.column.as_deref().or(name).unwrap_or_default()
     }
 }
 

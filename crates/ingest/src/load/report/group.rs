@@ -107,6 +107,10 @@ impl Group {
             if !field.is_empty() {
                 write!(out, " {}", single_line(field))?;
             }
+            let place = Place {
+                column: None,
+                ..place.clone()
+            };
             writeln!(out, " ({}, first at {place})", single_line(message))?;
         }
         Ok(())

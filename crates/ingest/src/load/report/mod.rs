@@ -393,3 +393,35 @@ impl Rejected {
 fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_cut_on_terminals_with_faults_first() {
+        let mut report = Report::default();
+        let place = Place::file("feed.csv");
+        for number in 0..40 {
+            report.add(Finding {
+                severity: Severity::Warning,
+                pointer: format!("/field_{number:02}"),
+                rule: "unknown_field",
+                ..Finding::fault(&place, "json", "ignored")
+            });
+        }
+        report.add(Finding::fault(&place, "json", "expected JSON"));
+        let whole = report.to_text(Listing::Complete);
+        let lines: Vec<&str> = whole.lines().collect();
+        assert_eq!((lines.len(), lines[0]), (44, "fault: json, 1 time"));
+        assert_eq!(
+            lines[3],
+            "warning: unknown field field_00 (ignored, first at feed.csv)"
+        );
+        let shown = report.to_text(Listing::Summary);
+        let (kept, rest) = shown.split_at(lines[..20].join("\n").len() + 1);
+        assert!(whole.starts_with(kept), "{shown}");
+        let more = "… and 23 more lines of faults and warnings, which --all shows\n";
+        assert!(rest.starts_with(more), "{rest}");
+    }
+}
