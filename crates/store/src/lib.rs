@@ -48,6 +48,7 @@ mod texts;
 mod values;
 pub mod webhooks;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -315,7 +316,19 @@ impl Store {
     ///
     /// If the store can't be read.
     pub fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-        texts::read(self.db(), digest)
+        Ok(self.texts(&[*digest])?.remove(digest))
+    }
+
+    /// Returns those of these texts, a product's, that the store has; even those that were taken down.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    pub fn texts(
+        &self,
+        digests: &[TextDigest],
+    ) -> Result<HashMap<TextDigest, PackedMarkdown>, StoreError> {
+        texts::read(self.db(), digests)
     }
 
     /// Returns the text last fetched from an outside URL, and whether it is served.

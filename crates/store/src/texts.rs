@@ -1,27 +1,46 @@
 //! Texts: reading them, taking them down and putting them back; and results of fetching them.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
 use crate::audit::{AuditContext, log, text_change};
-use crate::db::{Db, Tx, values};
+use crate::db::{Db, Tx, Value, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
 use crate::record::FetchedText;
 use crate::values::{from_millis, random_step, taken_down_at, text_digest, text_status};
 use crate::{StoreError, TextStatus};
 
-const READING: &str = "reading a text";
+const READING: &str = "reading texts";
 const SERVING: &str = "taking a text down or putting it back";
 
-/// See [`Store::text`](crate::Store::text).
-pub(crate) fn read(db: Db<'_>, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-    let sql = "select markdown from vitrine.markdown_text where digest = $1";
-    db.quick(READING, |tx| {
-        tx.row(sql, values![digest.as_bytes()], |row| {
-            Ok(PackedMarkdown::from_bytes(row.get(0)?))
+/// See [`Store::texts`](crate::Store::texts).
+pub(crate) fn read(
+    db: Db<'_>,
+    digests: &[TextDigest],
+) -> Result<HashMap<TextDigest, PackedMarkdown>, StoreError> {
+    if digests.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let places: Vec<String> = (1..=digests.len()).map(|n| format!("${n}")).collect();
+    let places = places.join(", ");
+    let sql =
+        format!("select digest, markdown from vitrine.markdown_text where digest in ({places})");
+    let values: Vec<Value<'_>> = digests
+        .iter()
+        .map(|digest| digest.as_bytes().into())
+        .collect();
+    let found = db.quick(READING, |tx| {
+        tx.rows(&sql, &values, |row| {
+            Ok((
+                text_digest(row.get(0)?)?,
+                PackedMarkdown::from_bytes(row.get(1)?),
+            ))
         })
-    })
+    })?;
+    Ok(found.into_iter().collect())
 }
 
 /// See [`Store::set_text_status`](crate::Store::set_text_status).

@@ -62,7 +62,7 @@ impl<'s> Db<'s> {
         match self {
             Self::Sqlite(_) => self.quick_rows(doing, work),
             Self::Postgres(store) => {
-                store.quick(|session| read(session, &begin_quick(store.quick_timeout), doing, work))
+                store.quick(|session| read(session, begin_quick(store.quick_timeout), doing, work))
             }
         }
     }
@@ -84,7 +84,7 @@ impl<'s> Db<'s> {
                 outcome
             }
             Self::Postgres(store) => {
-                store.quick(|session| read(session, &begin_read(READ_TIMEOUT), doing, work))
+                store.quick(|session| read(session, begin_read(READ_TIMEOUT), doing, work))
             }
         }
     }
@@ -112,7 +112,7 @@ impl<'s> Db<'s> {
                 work(&mut Tx::sqlite(&transaction, doing))
             }
             Self::Postgres(store) => {
-                read(&mut store.session(limit)?, &begin_read(limit), doing, work)
+                read(&mut store.session(limit)?, begin_read(limit), doing, work)
             }
         }
     }
@@ -232,13 +232,11 @@ impl WriteConnection<'_> {
 /// Runs a transaction of PostgreSQL that reads.
 fn read<T>(
     session: &mut Session,
-    begin: &str,
+    begin: String,
     doing: &'static str,
     work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    session.read(doing, begin, |session| {
-        work(&mut Tx::postgres(session, doing))
-    })
+    session.read(begin, |session| work(&mut Tx::postgres(session, doing)))
 }
 
 /// Runs a short transaction of PostgreSQL that writes, on the held connection.

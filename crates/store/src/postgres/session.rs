@@ -153,6 +153,8 @@ pub(crate) struct Session {
     /// Timeout for the next rows of an answer.
     rows_limit: Duration,
     is_broken: bool,
+    /// Beginning of a transaction that reads. It is sent with the first statement, which saves a round trip.
+    begin: Option<String>,
     /// Task that drives the connection; none after a timeout.
     driver: Option<JoinHandle<()>>,
 }
@@ -185,6 +187,7 @@ impl Session {
             limit,
             rows_limit: limit,
             is_broken: false,
+            begin: None,
             driver,
         })
     }
@@ -218,7 +221,18 @@ impl Session {
         doing: &'static str,
         statement: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, StoreError> {
-        let outcome = self.background.wait(limit, statement(&self.client));
+        let begin = self.begin.take();
+        let outcome = self.background.wait(limit, async {
+            let statement = statement(&self.client);
+            match begin {
+                // Both are on their way before an answer is awaited.
+                Some(begin) => {
+                    let begin = self.client.batch_execute(&begin);
+                    Ok(futures_util::future::try_join(begin, statement).await?.1)
+                }
+                None => statement.await,
+            }
+        });
         outcome.map_err(|failure| {
             self.is_broken |= failure.breaks_connection();
             if matches!(failure, Failure::Timeout(_))
@@ -364,24 +378,22 @@ impl Session {
         }
     }
 
-    /// Runs `work` in a transaction that only reads, which the statement `begin` begins.
+    /// Runs `work` in a transaction that only reads, which the statement `begin` begins. A read of one statement takes one
+    /// round trip.
     pub(crate) fn read<T>(
         &mut self,
-        doing: &'static str,
-        begin: &str,
+        begin: String,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let place = self.target.place.to_string();
-        self.transaction(doing, begin, work)
-            .map_err(|error| match error {
-                // Nothing was written.
-                StoreError::UnreachableAtCommit { doing, source } => StoreError::Unreachable {
-                    place,
-                    doing,
-                    source,
-                },
-                other => other,
-            })
+        self.begin = Some(begin);
+        let outcome = work(self);
+        let has_begun = self.begin.take().is_none();
+        if has_begun && self.is_usable() {
+            // Sent without waiting for the answer: there is nothing to commit, and the next statement comes after it.
+            let sent = self.client.batch_execute("commit").now_or_never();
+            self.is_broken |= matches!(sent, Some(Err(_)));
+        }
+        outcome
     }
 
     /// Commits.
