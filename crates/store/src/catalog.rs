@@ -17,7 +17,7 @@ use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState};
 use crate::values::{ListCache, TakenDown, from_millis, text_digest};
 
 pub(crate) use self::changes::read as read_changes;
-pub(crate) use self::product_row::{BASE_COLUMNS, PRODUCT_COLUMNS, ProductRow, VERSIONS};
+pub(crate) use self::product_row::{BASES, PRODUCT_COLUMNS, ProductRow, VERSIONS};
 
 pub(crate) const READING: &str = "reading the catalog";
 pub(crate) const POLLING: &str = "polling for changes";

@@ -20,7 +20,6 @@
 mod address;
 pub mod assortment;
 pub mod audit;
-mod base;
 mod catalog;
 mod check;
 mod db;

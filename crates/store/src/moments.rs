@@ -7,7 +7,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
 use crate::StoreError;
-use crate::catalog::{BASE_COLUMNS, PRODUCT_COLUMNS, ProductRow, VERSIONS};
+use crate::catalog::{BASES, PRODUCT_COLUMNS, ProductRow, VERSIONS};
 use crate::db::{Db, Plan, Row, Tx, Value, values};
 use crate::overrides::BaseHint;
 use crate::record::{
@@ -179,9 +179,7 @@ pub(crate) fn bases_of(
     moment: Moment,
 ) -> Result<Vec<StoredProduct>, StoreError> {
     let ((_, number), is_live) = (live_condition(moment), base_condition(moment));
-    let sql = format!(
-        "select {BASE_COLUMNS} from vitrine.base_version b where b.code = any($2) and {is_live}"
-    );
+    let sql = format!("select {PRODUCT_COLUMNS} from {BASES} where b.code = any($2) and {is_live}");
     collect(tx, &sql, values![number, codes])
 }
 
@@ -225,8 +223,8 @@ pub(crate) fn visit_bases(
     let (hinted, texts) = hint.conditions();
     let sql = format!(
         "select {PRODUCT_COLUMNS} from {VERSIONS} where {is_live}{hinted} and not exists \
-            (select 1 from vitrine.base_version b where b.code = v.code and {base_is_live}) \
-         union all select {BASE_COLUMNS} from vitrine.base_version b where {base_is_live}{hinted} \
+            (select 1 from vitrine.product_base b where b.code = v.code and {base_is_live}) \
+         union all select {PRODUCT_COLUMNS} from {BASES} where {base_is_live}{hinted} \
          order by code"
     );
     let mut values = vec![Value::from(number)];
@@ -240,7 +238,7 @@ pub(crate) fn version_spans(
     code: &ProductCode,
     limit: u32,
 ) -> Result<Vec<VersionSpan>, StoreError> {
-    let sql = "select from_revision, until_revision from vitrine.product_version where code = $1 \
+    let sql = "select from_revision, until_revision from vitrine.product_version where code = $1 and from_revision > 0 \
                order by from_revision desc limit $2";
     db.quick(READING, |tx| {
         tx.rows(sql, values![code.as_str(), limit], |row| {

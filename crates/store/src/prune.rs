@@ -19,21 +19,25 @@ const BATCH: u32 = 1_000;
 /// then.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Condition for versions to delete: no kept revision has them ($1 is the oldest), and they have no texts or were replaced
-/// before $2: texts of later ones are still served.
-const PRUNABLE: &str = "v.until_revision <= $1 and (v.until_revision < coalesce( \
+/// Condition for versions to delete: no kept revision has them ($1 is the oldest), not even as a base, and they have no texts
+/// or were replaced before $2: texts of later ones are still served.
+const PRUNABLE: &str = "v.until_revision <= $1 \
+     and not exists (select 1 from vitrine.product_base b where b.version_id = v.id \
+        and (b.until_revision is null or b.until_revision > $1)) \
+     and (v.until_revision < coalesce( \
         (select min(number) from vitrine.revision where created_at > $2), $1 + 1) \
      or not exists (select 1 from vitrine.product_text where product_version_id = v.id))";
 
 /// Condition for versions with texts that stay.
 const KEPT_WITH_TEXTS: &str = "(v.until_revision is null or v.until_revision > $1 \
      or v.until_revision >= coalesce( \
-        (select min(number) from vitrine.revision where created_at > $2), $1 + 1))";
+        (select min(number) from vitrine.revision where created_at > $2), $1 + 1) \
+     or exists (select 1 from vitrine.product_base b where b.version_id = v.id \
+        and (b.until_revision is null or b.until_revision > $1)))";
 
 /// Condition for texts that nothing names. One that was taken down stays, so that it is still down if it is loaded again.
 const UNNAMED: &str = "taken_down_at is null \
-     and not exists (select 1 from vitrine.product_text t where t.digest = x.digest) \
-     and not exists (select 1 from vitrine.base_text t where t.digest = x.digest)";
+     and not exists (select 1 from vitrine.product_text t where t.digest = x.digest)";
 
 /// Part of the history that a prune keeps.
 #[derive(Clone, Copy)]
@@ -54,10 +58,7 @@ pub(crate) fn plan(
         "select count(*) from vitrine.markdown_text x where taken_down_at is null \
          and not exists (select 1 from vitrine.product_text t \
             join vitrine.product_version v on v.id = t.product_version_id \
-            where t.digest = x.digest and {KEPT_WITH_TEXTS}) \
-         and not exists (select 1 from vitrine.base_text t \
-            join vitrine.base_version b on b.id = t.base_version_id where t.digest = x.digest \
-               and (b.until_revision is null or b.until_revision > $1))"
+            where t.digest = x.digest and {KEPT_WITH_TEXTS})"
     );
     db.read_within(WORK_TIMEOUT, PRUNING, |tx| {
         let Some(kept) = kept(tx, keep, texts_kept_since)? else {
@@ -98,8 +99,8 @@ pub(crate) fn prune(
     let Some((kept, revisions, waiting_versions)) = begun else {
         return Ok(PruneReport::default());
     };
-    let versions = delete_versions(writer, kept)?;
     delete_bases(writer, kept)?;
+    let versions = delete_versions(writer, kept)?;
     Ok(PruneReport {
         oldest_readable: Some(kept.oldest.unsigned_abs()),
         revisions,
@@ -164,7 +165,8 @@ fn delete_versions(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<u64, 
     // Versions that are readable now stay: the store may have been restored meanwhile.
     let going = format!(
         "select v.id from vitrine.product_version v where v.id > $3 and v.id <= $4 \
-         and {PRUNABLE} and v.until_revision <= (select oldest_readable from vitrine.state)"
+         and {PRUNABLE} and v.until_revision <= (select oldest_readable from vitrine.state) \
+         and not exists (select 1 from vitrine.product_base b where b.version_id = v.id)"
     );
     let end = format!(
         "select max(id), count(*) from (select v.id from vitrine.product_version v \
@@ -198,25 +200,18 @@ fn delete_versions(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<u64, 
     }
 }
 
-/// Deletes bases that no kept revision has.
+/// Deletes bases that no kept revision has; their versions stay.
 fn delete_bases(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<(), StoreError> {
-    let going = "select id from vitrine.base_version where until_revision <= $1 \
-                 and until_revision <= (select oldest_readable from vitrine.state) \
-                 order by until_revision, id limit $2";
-    loop {
-        let deleted = writer.write(Lock::Catalog, PRUNING, |tx| {
-            let mut count = 0;
-            for (table, id) in [("base_text", "base_version_id"), ("base_version", "id")] {
-                let sql = format!("delete from vitrine.{table} where {id} in ({going})");
-                count = tx.execute(&sql, values![kept.oldest, BATCH])?;
-            }
-            Ok(count)
-        })?;
-        if deleted == 0 {
-            return Ok(());
-        }
+    let sql = "delete from vitrine.product_base where (code, from_revision) in ( \
+                  select code, from_revision from vitrine.product_base where until_revision <= $1 \
+                  and until_revision <= (select oldest_readable from vitrine.state) limit $2)";
+    while writer.write(Lock::Catalog, PRUNING, |tx| {
+        tx.execute(sql, values![kept.oldest, BATCH])
+    })? > 0
+    {
         std::thread::sleep(PAUSE);
     }
+    Ok(())
 }
 
 /// Deletes texts that nothing names, with the records of fetching them. Returns their number.

@@ -35,7 +35,7 @@ const fn table(name: &'static str, columns: &'static str) -> Table {
 }
 
 /// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
-const TABLES: [Table; 12] = [
+const TABLES: [Table; 11] = [
     table(
         "revision",
         "number, id, former_id, created_at, created, changed, retired, unchanged, published_by, note, source_digest",
@@ -55,12 +55,10 @@ const TABLES: [Table; 12] = [
         "catalog_override",
         "number, definition, from_at, until_at, created_at, created_by, note, status, ended_at, ended_by, end_note",
     ),
-    Table {
-        name: "base_version",
-        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, own_texts, document",
-        booleans: &["is_orderable"],
-    },
-    table("base_text", "base_version_id, digest"),
+    table(
+        "product_base",
+        "code, version_id, from_revision, until_revision",
+    ),
     table(
         "fetched_text",
         "url, digest, etag, last_modified, fetched_at",

@@ -5,8 +5,6 @@
 pub(crate) mod found;
 pub(crate) mod run;
 
-use std::collections::HashSet;
-
 use serde_json::value::RawValue;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
@@ -18,12 +16,12 @@ use crate::assortment::{self, AssortmentVersion};
 use crate::audit::{AuditRow, Chain};
 use crate::digest::is_content;
 use crate::operators::{Operator, OperatorRow};
-use crate::record::{OwnText, StoredProduct};
+use crate::record::OwnText;
 use crate::values::KeyRow;
 use crate::webhooks::{self, Endpoint};
 use found::{
-    API_KEY, API_KEY_DIGEST, ASSORTMENT, AUDIT_ENTRY, BASE, CONTENT_RANGE, COUNTER, DOCUMENT,
-    Findings, KEY_ASSORTMENT, OPERATOR, PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
+    API_KEY, API_KEY_DIGEST, ASSORTMENT, AUDIT_ENTRY, CONTENT_RANGE, COUNTER, DOCUMENT, Findings,
+    KEY_ASSORTMENT, OPERATOR, PRODUCT_FACTS, TEXT_DIGEST, TEXT_REFERENCE, WEBHOOK,
 };
 
 /// Returns the name of a version in a report.
@@ -249,26 +247,6 @@ pub(crate) fn span_queries(table: &str, revisions: &str) -> [String; 2] {
 /// Returns the place of a product's base.
 pub(crate) fn base_place(code: &str, from_revision: i64) -> String {
     format!("base of product {code} of revision {from_revision}")
-}
-
-/// Checks a base that was read; `is_intact` tells if its digest is the stored one.
-pub(crate) fn base_facts(
-    found: &mut Findings,
-    place: String,
-    base: &StoredProduct,
-    is_intact: bool,
-    kept_texts: i64,
-) {
-    let named: HashSet<&TextDigest> = base.own_texts.iter().map(|own| &own.digest).collect();
-    let what = match i64::try_from(named.len()) == Ok(kept_texts) {
-        _ if !is_intact => "isn't what was loaded: its digest doesn't match".to_owned(),
-        true => return,
-        false => format!(
-            "names {} texts, but {kept_texts} are kept for it",
-            named.len()
-        ),
-    };
-    found.add(&BASE, place, what);
 }
 
 /// Checks an entry of the audit log; call it with all of them in order.

@@ -11,14 +11,12 @@ use super::found::{
     STATE, TEXT_NAME, TEXT_ORPHAN, TEXT_REFERENCE, UNREADABLE, VERSION_DIGEST, VERSION_SPAN,
 };
 use super::{
-    base_facts, base_place, live_problem, overlapping_span, span_queries, span_without_revisions,
-    text_digest, text_rows, version, version_facts,
+    base_place, live_problem, overlapping_span, span_queries, span_without_revisions, text_digest,
+    text_rows, version, version_facts,
 };
 use crate::audit::{Chain, log};
-use crate::catalog::{BASE_COLUMNS, ProductRow};
 use crate::db::{Db, Row, Tx, WORK_TIMEOUT, values};
 use crate::document::unpack_into;
-use crate::prepared::PreparedProduct;
 use crate::problem::Problem;
 use crate::record::OwnText;
 use crate::sqlite::during;
@@ -223,19 +221,24 @@ fn audit_log(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
 }
 
 fn version_spans(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    spans(tx, found, "product_version", (&VERSION_SPAN, version))
+    spans(
+        tx,
+        found,
+        "select * from vitrine.product_version where from_revision > 0",
+        (&VERSION_SPAN, version),
+    )
 }
 
-/// Checks that spans of a code don't overlap, and begin and end with existing revisions: in a table, by its rule and the
-/// place of its rows.
+/// Checks that spans of a code don't overlap, and begin and end with existing revisions: of the rows of a query, by their
+/// rule and their place.
 fn spans(
     tx: &mut Tx<'_>,
     found: &mut Findings,
-    table: &str,
+    rows: &str,
     (rule, place): (&'static Rule, fn(&str, i64) -> String),
 ) -> Result<(), StoreError> {
-    let table = format!("vitrine.{table}");
-    let [overlapping, without_revisions] = span_queries(&table, "vitrine.revision");
+    let rows = format!("({rows}) spans");
+    let [overlapping, without_revisions] = span_queries(&rows, "vitrine.revision");
     tx.each(&overlapping, &[], |row| {
         let from = row.get(1)?;
         let what = overlapping_span(from, row.get(2)?, row.get(3)?);
@@ -250,29 +253,26 @@ fn spans(
     })
 }
 
-/// Checks the bases of products that overrides alter: their columns, the digest of these, and the texts that are kept for
-/// them. What overrides say is opaque here.
+/// Checks the bases of products that overrides alter. Their versions are checked as all others; definitions of overrides
+/// are opaque here.
 fn bases(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = format!(
-        "select {BASE_COLUMNS}, b.from_revision, \
-            (select count(*) from vitrine.base_text where base_version_id = b.id) \
-         from vitrine.base_version b"
-    );
-    let mut unpacked = Vec::new();
-    tx.each(&sql, &[], |row| {
-        let place = base_place(&row.lossy(1)?, row.get(ProductRow::COLUMNS)?);
-        let read = ProductRow::read(row, &mut unpacked).and_then(ProductRow::into_product);
-        match read.and_then(PreparedProduct::new) {
-            Err(error) => found.add(&BASE, place, error.to_string()),
-            Ok(base) => {
-                let is_intact = row.get::<&[u8]>(10).ok() == Some(&base.digest_bytes()[..]);
-                let kept_texts = row.get(ProductRow::COLUMNS + 1)?;
-                base_facts(found, place, base.product(), is_intact, kept_texts);
-            }
-        }
+    let sql = "select b.code, b.from_revision, b.version_id from vitrine.product_base b \
+               left join vitrine.product_version v on v.id = b.version_id and v.code = b.code \
+               where v.id is null";
+    tx.each(sql, &[], |row| {
+        let what = format!(
+            "is version {}, which isn't one of the product",
+            row.get::<i64>(2)?
+        );
+        found.add(&BASE, base_place(&row.lossy(0)?, row.get(1)?), what);
         Ok(())
     })?;
-    spans(tx, found, "base_version", (&BASE, base_place))
+    spans(
+        tx,
+        found,
+        "select version_id as id, * from vitrine.product_base",
+        (&BASE, base_place),
+    )
 }
 
 /// Texts of some versions, by the version's id. `None` for a version with an unreadable text, which `text_names` reports.
@@ -412,8 +412,7 @@ fn fetched_texts(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError
 fn orphans(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let sql = "select digest, length(markdown)::bigint from vitrine.markdown_text x \
                where taken_down_at is null and not exists \
-                  (select 1 from vitrine.product_text t where t.digest = x.digest) \
-               and not exists (select 1 from vitrine.base_text t where t.digest = x.digest)";
+                  (select 1 from vitrine.product_text t where t.digest = x.digest)";
     tx.each(sql, &[], |row| {
         let bytes: i64 = row.get(1)?;
         let what = format!("is named by no product and takes {bytes} bytes");
