@@ -7,130 +7,87 @@ use jiff::Timestamp;
 use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
-use crate::audit::{AuditContext, created, log, named, restored};
+use crate::audit::{self, AuditContext, created, restored};
 use crate::db::{Db, References, Tx, Value, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
 use crate::record::Moment;
 use crate::sqlite::{VerifiedCopy, during};
 use crate::values::{KeyRow, random_id};
-use crate::webhooks::backup::{pause, read_backup, restore_file, restore_in};
+use crate::webhooks::place::{pause, read_backup, restore_file, restore_in};
 use crate::{StoreError, assortment, keys, moments, texts};
 
 const RESTORING: &str = "restoring the store";
 
-/// A table, its columns, and the boolean ones among them.
-struct Table {
-    name: &'static str,
-    columns: &'static str,
-    booleans: &'static [&'static str],
-}
-
-const fn table(name: &'static str, columns: &'static str) -> Table {
-    Table {
-        name,
-        columns,
-        booleans: &[],
-    }
-}
-
 /// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
-const TABLES: [Table; 12] = [
-    table(
-        "revision",
-        "number, id, former_id, created_at, created, changed, retired, unchanged, published_by, note, source_digest",
-    ),
-    Table {
-        name: "product_version",
-        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, record_digest",
-        booleans: &["is_orderable"],
-    },
-    table("product_document", "product_version_id, document"),
-    table("markdown_text", "digest, markdown, taken_down_at"),
-    table(
-        "product_text",
-        "product_version_id, name, digest, source_url",
-    ),
-    table(
-        "catalog_override",
-        "number, definition, from_at, until_at, created_at, created_by, note, status, ended_at, ended_by, end_note",
-    ),
-    Table {
-        name: "base_version",
-        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, own_texts, document",
-        booleans: &["is_orderable"],
-    },
-    table("base_text", "base_version_id, digest"),
-    table(
-        "fetched_text",
-        "url, digest, etag, last_modified, fetched_at",
-    ),
-    Table {
-        name: "text_change",
-        columns: "counter, counter_before, digest, is_taken_down, changed_at",
-        booleans: &["is_taken_down"],
-    },
-    Table {
-        name: "api_key",
-        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, assortment, created_at, expires_at, revoked_at, rotated_at, digest",
-        booleans: &["is_test"],
-    },
-    table(
-        "assortment_version",
-        "name, number, id, created_at, replaced_at, changed_by, note, codes, digest, rules",
-    ),
+const TABLES: [&str; 12] = [
+    "revision",
+    "product_version",
+    "product_document",
+    "markdown_text",
+    "product_text",
+    "catalog_override",
+    "base_version",
+    "base_text",
+    "fetched_text",
+    "text_change",
+    "api_key",
+    "assortment_version",
 ];
 
 /// Tables that a restore keeps, and that a new store gets from the backup.
-const KEPT: [Table; 3] = [
-    table(
-        "audit_entry",
-        "number, changed_at, changed_by, note, action, subject_kind, subject, changes, digest, confirmation",
-    ),
-    table("api_key_day", "day, prefix, requests, charged"),
-    table(
-        "operator",
-        "name, role, password, stamp, created_at, digest",
-    ),
-];
+const KEPT: [&str; 3] = ["audit_entry", "api_key_day", "operator"];
 
-/// See [`Store::restore`](crate::Store::restore).
-pub(crate) fn restore(
-    db: Db<'_>,
-    path: &Path,
-    context: &AuditContext,
-) -> Result<Option<Revision>, StoreError> {
-    let backup = match db {
-        Db::Sqlite(store) => VerifiedCopy::beside(&store.path, path)?,
-        Db::Postgres(_) => VerifiedCopy::temporary(path)?,
-    };
-    let endpoints = read_backup(&backup.connection)?;
-    db.begin_write(
-        Lock::Everything,
-        References::Trusted,
-        RESTORING,
-        |mut writer| {
-            FailPoint::RestoreBegun.pass()?;
-            let tx = &mut writer.tx();
-            let before = log::standing(tx)?;
-            let revision = replace(tx, &backup)?;
-            tx.execute("delete from vitrine.operator_session", &[])?;
-            let changes = restored(&named(path), &before, &log::standing(tx)?);
-            log::write(tx, context, changes)?;
-            tx.notify()?;
-            let Db::Sqlite(store) = db else {
-                restore_in(tx, &endpoints)?;
+impl crate::Store {
+    /// Replaces catalog, history, texts, keys and assortments with those of a backup, in one transaction, so that servers
+    /// see the old state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own
+    /// id. Keys that were revoked or rotated here and texts that were taken down stay so. The restored assortments count as
+    /// accepted; see [`plan_restore`](Self::plan_restore). The audit log, the days of keys and the operators stay; the
+    /// log gets an entry for the restore, and for each key and text that it changes. All sessions of operators end. Returns the
+    /// live revision.
+    ///
+    /// # Errors
+    ///
+    /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
+    /// written. Nothing was changed then.
+    pub fn restore(
+        &self,
+        path: &Path,
+        context: &AuditContext,
+    ) -> Result<Option<Revision>, StoreError> {
+        let db = self.db();
+        let backup = match db {
+            Db::Sqlite(store) => VerifiedCopy::beside(&store.path, path)?,
+            Db::Postgres(_) => VerifiedCopy::temporary(path)?,
+        };
+        let endpoints = read_backup(&backup.connection)?;
+        db.begin_write(
+            Lock::Everything,
+            References::Trusted,
+            RESTORING,
+            |mut writer| {
+                FailPoint::RestoreBegun.pass()?;
+                let tx = &mut writer.tx();
+                let before = audit::standing(tx)?;
+                let revision = replace(tx, &backup)?;
+                tx.execute("delete from vitrine.operator_session", &[])?;
+                let changes = restored(path, &before, &audit::standing(tx)?);
+                audit::write(tx, context, changes)?;
+                tx.notify()?;
+                let Db::Sqlite(store) = db else {
+                    restore_in(tx, &endpoints)?;
+                    writer.commit(FailPoint::RestoreCommitted)?;
+                    return Ok(revision);
+                };
+                // First: after a crash in between, those that are replaced below notify nobody of the restored catalog.
+                let store_id: String = tx.value("select store_id from vitrine.state", &[])?;
+                pause(&store.path, &store_id)?;
                 writer.commit(FailPoint::RestoreCommitted)?;
-                return Ok(revision);
-            };
-            // First: after a crash in between, those that are replaced below notify nobody of the restored catalog.
-            let store_id: String = tx.value("select store_id from vitrine.state", &[])?;
-            pause(&store.path, &store_id)?;
-            writer.commit(FailPoint::RestoreCommitted)?;
-            restore_file(&store.path, &store_id, &endpoints)?;
-            Ok(revision)
-        },
-    )
+                restore_file(&store.path, &store_id, &endpoints)?;
+                Ok(revision)
+            },
+        )
+    }
 }
 
 /// Fills a new PostgreSQL store from a backup, whose audit log, days of keys and operators it gets, too.
@@ -145,8 +102,8 @@ pub(crate) fn fill(
         copy(tx, backup, table)?;
     }
     restore_in(tx, &read_backup(&backup.connection)?)?;
-    let after = log::standing(tx)?;
-    log::write(tx, context, created(&named(path), &after))?;
+    let after = audit::standing(tx)?;
+    audit::write(tx, context, created(path, &after))?;
     tx.notify()?;
     Ok(revision)
 }
@@ -162,7 +119,7 @@ fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, S
         &[],
     )?;
     for table in TABLES.iter().rev() {
-        tx.execute(&format!("delete from vitrine.{}", table.name), &[])?;
+        tx.execute(&format!("delete from vitrine.{table}"), &[])?;
     }
     for table in &TABLES {
         copy(tx, backup, table)?;
@@ -272,41 +229,40 @@ fn copy_last_uses(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<(), StoreErr
     tx.execute(sql, &[]).map(drop)
 }
 
-/// Copies the rows of a table.
-fn copy(tx: &mut Tx<'_>, backup: &VerifiedCopy, table: &Table) -> Result<(), StoreError> {
-    let Table {
-        name,
-        columns,
-        booleans,
-    } = table;
+/// Copies the rows of a table, which has the same columns in both databases.
+fn copy(tx: &mut Tx<'_>, backup: &VerifiedCopy, table: &str) -> Result<(), StoreError> {
+    let failed = during(RESTORING);
+    let sql = format!("select * from {table}");
+    let mut statement = backup.connection.prepare(&sql).map_err(&failed)?;
+    let columns: Vec<&str> = statement.column_names().collect();
+    let columns = columns.join(", ");
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || b"_, ".contains(&byte);
+    if !columns.bytes().all(is_name) {
+        return Err(StoreError::Damaged(format!("an unknown column of {table}")));
+    }
     let is_boolean: Vec<bool> = columns
         .split(", ")
-        .map(|name| booleans.contains(&name))
+        .map(|name| name.starts_with("is_"))
         .collect();
-    let failed = during(RESTORING);
-    let sql = format!("select {columns} from {name}");
-    let mut statement = backup.connection.prepare(&sql).map_err(&failed)?;
     let mut rows = statement.query([]).map_err(&failed)?;
-    tx.insert_rows(&format!("vitrine.{name} ({columns})"), |insert| {
+    let into = format!("vitrine.{table} ({columns})");
+    tx.insert_rows(&into, |insert| {
         while let Some(row) = rows.next().map_err(&failed)? {
-            let mut values = Vec::with_capacity(is_boolean.len());
-            for (column, is_boolean) in is_boolean.iter().enumerate() {
-                values.push(match row.get_ref(column).map_err(&failed)? {
+            let values = is_boolean.iter().enumerate().map(|(index, is_boolean)| {
+                let damaged = |what| StoreError::Damaged(format!("{what} in {table}"));
+                Ok(match row.get_ref(index).map_err(&failed)? {
                     ValueRef::Null => Value::Text(None),
-                    ValueRef::Integer(number) if *is_boolean => Value::from(number != 0),
-                    ValueRef::Integer(number) => Value::from(number),
-                    ValueRef::Blob(bytes) => Value::from(bytes),
-                    ValueRef::Text(text) => {
-                        Value::from(std::str::from_utf8(text).map_err(|_| {
-                            StoreError::Damaged(format!("a text of {name} isn't UTF-8"))
-                        })?)
-                    }
-                    ValueRef::Real(_) => {
-                        return Err(StoreError::Damaged(format!("a fraction in {name}")));
-                    }
-                });
-            }
-            insert.row(&values)?;
+                    // SQLite has numbers for booleans, whose names begin like this.
+                    ValueRef::Integer(number) if *is_boolean => (number != 0).into(),
+                    ValueRef::Integer(number) => number.into(),
+                    ValueRef::Blob(bytes) => bytes.into(),
+                    ValueRef::Text(text) => std::str::from_utf8(text)
+                        .map_err(|_| damaged("a text that isn't UTF-8"))?
+                        .into(),
+                    ValueRef::Real(_) => return Err(damaged("a fraction")),
+                })
+            });
+            insert.row(&values.collect::<Result<Vec<Value<'_>>, StoreError>>()?)?;
         }
         Ok(())
     })

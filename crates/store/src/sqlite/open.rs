@@ -57,7 +57,8 @@ fn create(path: &Path) -> Result<(), StoreError> {
         .mode(0o600)
         .open(path)
         .map(drop)
-        .map_err(|source| StoreError::Open {
+        .map_err(|source| StoreError::File {
+            doing: "open",
             path: path.to_owned(),
             source,
         })
@@ -123,7 +124,8 @@ pub(crate) fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Conne
     if is_readonly.map_err(cannot_open(path))? && is_writable(path) {
         // SQLite falls back to reading if it can't open for writing now, out of descriptors for one. Such a connection
         // could never write.
-        return Err(StoreError::Open {
+        return Err(StoreError::File {
+            doing: "open",
             path: path.to_owned(),
             source: std::io::Error::other("it could be opened only for reading"),
         });
@@ -181,7 +183,8 @@ fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
             place: path.display().to_string(),
             reason: "it isn't an SQLite database".to_owned(),
         },
-        Some(rusqlite::ErrorCode::CannotOpen) => StoreError::Open {
+        Some(rusqlite::ErrorCode::CannotOpen) => StoreError::File {
+            doing: "open",
             path: path.to_owned(),
             source: open_failure(path).unwrap_or_else(|| std::io::Error::other(source)),
         },

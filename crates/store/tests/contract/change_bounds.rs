@@ -4,24 +4,15 @@ use jiff::Timestamp;
 use vitrine_store::history::HistoryStart;
 use vitrine_store::{Store, TextStatus};
 
-use crate::Rule;
 use crate::change_history::{EVERYTHING, Item, numbers, publish_six, read, set, steps};
 use crate::products::{product, publish, publish_texts, second};
+use crate::rules;
 
-pub const ALL: [Rule; 3] = [
-    (
-        "a history begins where its bounds say",
-        history_begins_at_its_bounds,
-    ),
-    (
-        "a late clock doesn't end a history",
-        late_clock_does_not_end_a_history,
-    ),
-    (
-        "texts states of a history begin at its bounds",
-        texts_states_begin_at_their_bounds,
-    ),
-];
+rules! {
+    history_begins_at_its_bounds,
+    late_clock_does_not_end_a_history,
+    texts_states_begin_at_their_bounds,
+}
 
 fn history_begins_at_its_bounds(store: &Store) {
     publish_six(store);

@@ -9,23 +9,14 @@ use vitrine_store::operators::{
 };
 use vitrine_store::{Store, StoreError};
 
-use crate::Rule;
+use crate::rules;
 
-pub const ALL: [Rule; 4] = [
-    (
-        "operators are added, changed and removed with entries in the log",
-        changes_are_logged,
-    ),
-    (
-        "one owner is left, whoever changes others",
-        last_owner_stays,
-    ),
-    (
-        "sessions end with any change of their operator",
-        sessions_end,
-    ),
-    ("sessions are bounded, and used", sessions_are_bounded),
-];
+rules! {
+    changes_are_logged,
+    last_owner_stays,
+    sessions_end,
+    sessions_are_bounded,
+}
 
 const BEGAN: Timestamp = Timestamp::UNIX_EPOCH;
 

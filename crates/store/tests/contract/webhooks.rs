@@ -6,39 +6,32 @@ use std::thread;
 use jiff::{Timestamp, ToSpan};
 use vitrine_store::audit::AuditAction;
 use vitrine_store::webhooks::{
-    Attempt, DeliveryUpdate, Endpoint, EndpointChange, EndpointStatus, EventFormat, KEPT_ATTEMPTS,
-    Lease, MAX_SECRETS, NewEndpoint, PendingEvent, Progress,
+    Attempt, DeliveryUpdate, Endpoint, EndpointChange, EndpointStatus, KEPT_ATTEMPTS, Lease,
+    MAX_SECRETS, PendingEvent, Progress,
 };
 use vitrine_store::{IfMissing, Store, StoreError, open};
 
-use crate::Rule;
 use crate::audited::{by_tester, restore};
 use crate::kept::{Kept, on_both};
+use crate::rules;
 
-pub const ALL: [Rule; 8] = [
-    (
-        "an endpoint is created, read and deleted",
-        endpoint_is_created,
-    ),
-    ("an endpoint is leased by one", endpoint_is_leased_by_one),
-    ("a late writer is fenced", late_writer_is_fenced),
-    ("deliveries are written", deliveries_are_written),
-    ("operators change an endpoint", operators_change_an_endpoint),
-    ("secrets overlap", secrets_overlap),
-    ("endpoints move with their key", endpoints_move),
-    ("the last attempts are kept", last_attempts_are_kept),
-];
+rules! {
+    endpoint_is_created,
+    endpoint_is_leased_by_one,
+    late_writer_is_fenced,
+    deliveries_are_written,
+    operators_change_an_endpoint,
+    secrets_overlap,
+    endpoints_move,
+    last_attempts_are_kept,
+}
 
-fn new(id: &str) -> NewEndpoint {
-    NewEndpoint {
-        id: id.to_owned(),
-        key: "vitrine_1".to_owned(),
-        url: "https://partner.example/hook".to_owned(),
+fn new(id: &str) -> Endpoint {
+    let [id, key, url, position] = [id, "vitrine_1", "https://partner.example/hook", "p1"];
+    let (key, url) = (key.to_owned(), url.to_owned());
+    Endpoint {
         filters: "countries_redeemable_in=SE".to_owned(),
-        api_version: None,
-        format: EventFormat::default(),
-        salt: [7; 16],
-        position: "p1".to_owned(),
+        ..Endpoint::new(id.to_owned(), key, url, [7; 16], position.to_owned())
     }
 }
 
