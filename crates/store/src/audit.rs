@@ -521,8 +521,9 @@ pub(crate) fn standing(tx: &mut Tx<'_>) -> Result<Standing, StoreError> {
                        where replaced_at is null and rules is not null";
     let overrides =
         "select number, status, definition from vitrine.catalog_override where status <> 'ended'";
+    let keys = keys::rows(tx)?.into_iter();
     Ok(Standing {
-        keys: keys::readable_records(tx)?,
+        keys: (keys.filter_map(|(_, row)| row.ok()?.try_into().ok())).collect(),
         taken_down,
         assortments: by_first(tx, assortments)?,
         overrides: by_first(tx, overrides)?,

@@ -1,7 +1,7 @@
 //! Checks of all stored data, as of one moment and while others write. Of an SQLite file also its structure and its references;
 //! PostgreSQL checks references itself, and files by its checksums and `pg_amcheck`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rusqlite::Connection;
 use serde_json::value::RawValue;
@@ -198,10 +198,28 @@ const SPANS: [&str; 2] = [
 const MAX_PER_RULE: u64 = 100;
 
 /// A rule of a check.
+#[derive(Clone, Copy)]
 pub(crate) struct Rule {
     name: &'static str,
     severity: Severity,
     advice: &'static str,
+}
+
+impl Rule {
+    fn problem(self, place: String, what: String) -> Problem {
+        let Self {
+            name: rule,
+            severity,
+            advice,
+        } = self;
+        Problem {
+            rule,
+            severity,
+            place,
+            what,
+            advice,
+        }
+    }
 }
 
 const fn fault(name: &'static str, advice: &'static str) -> Rule {
@@ -270,38 +288,27 @@ const KEY_USE_ORPHAN: Rule = rule(
 #[derive(Default)]
 pub(crate) struct Findings {
     problems: Vec<Problem>,
-    counts: HashMap<&'static str, (u64, Severity, &'static str)>,
+    /// Number of problems of each rule, by its name.
+    counts: BTreeMap<&'static str, (u64, Rule)>,
 }
 
 impl Findings {
     pub(crate) fn add(&mut self, rule: &Rule, place: String, what: String) {
-        let first = (0, rule.severity, rule.advice);
-        let (count, ..) = self.counts.entry(rule.name).or_insert(first);
+        let (count, _) = self.counts.entry(rule.name).or_insert((0, *rule));
         *count += 1;
         if *count <= MAX_PER_RULE {
-            self.problems.push(Problem {
-                rule: rule.name,
-                severity: rule.severity,
-                place,
-                what,
-                advice: rule.advice,
-            });
+            self.problems.push(rule.problem(place, what));
         }
     }
 
     /// Returns all problems, with a summary for each rule that has more than are reported.
-    pub(crate) fn into_problems(mut self) -> Vec<Problem> {
-        let told = |(_, (count, ..)): &(_, (u64, _, _))| *count > MAX_PER_RULE;
-        let mut rests: Vec<_> = self.counts.into_iter().filter(told).collect();
-        rests.sort_unstable_by_key(|(rule, _)| *rule);
-        for (rule, (count, severity, advice)) in rests {
-            self.problems.push(Problem {
-                rule,
-                severity,
-                place: "elsewhere".to_owned(),
-                what: format!("{} more problems of this rule", count - MAX_PER_RULE),
-                advice,
-            });
+    fn into_problems(mut self) -> Vec<Problem> {
+        for (count, rule) in self.counts.into_values() {
+            if count > MAX_PER_RULE {
+                let what = format!("{} more problems of this rule", count - MAX_PER_RULE);
+                self.problems
+                    .push(rule.problem("elsewhere".to_owned(), what));
+            }
         }
         self.problems
     }
@@ -383,25 +390,25 @@ fn queries(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
 
 /// Checks that a key can have the values of its row, and that its digest is the stored one.
 fn api_keys(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    keys::each(tx, |prefix, row| {
-        let mut add = |rule, what| found.add(rule, format!("key {prefix}"), what);
+    for (prefix, row) in keys::rows(tx)? {
         let is_intact = row
             .as_ref()
             .is_ok_and(|row| row.stored_digest == row.digest());
-        match row.and_then(KeyRecord::try_from) {
-            Err(error) => add(&API_KEY, error.to_string()),
+        let (rule, what) = match row.and_then(KeyRecord::try_from) {
+            Err(error) => (API_KEY, error.to_string()),
             Ok(record) => match record.fault() {
-                Some(what) => add(&API_KEY, what.to_owned()),
-                None if is_intact => {}
+                Some(what) => (API_KEY, what.to_owned()),
+                None if is_intact => continue,
                 None => {
                     let what =
                         "was changed by something other than Vitrine: its digest doesn't match";
-                    add(&API_KEY_DIGEST, what.to_owned());
+                    (API_KEY_DIGEST, what.to_owned())
                 }
             },
-        }
-        Ok(())
-    })
+        };
+        found.add(&rule, format!("key {prefix}"), what);
+    }
+    Ok(())
 }
 
 fn endpoints(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {

@@ -154,45 +154,31 @@ pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
 
 /// Returns all keys, oldest first.
 pub(crate) fn records(tx: &mut Tx<'_>) -> Result<Vec<KeyRecord>, StoreError> {
-    let mut records = Vec::new();
-    each(tx, |_, row| {
-        records.push(row?.try_into()?);
-        Ok(())
-    })?;
-    Ok(records)
-}
-
-/// Returns all keys but those with unreadable values.
-pub(crate) fn readable_records(tx: &mut Tx<'_>) -> Result<Vec<KeyRecord>, StoreError> {
-    let mut records = Vec::new();
-    each(tx, |_, row| {
-        records.extend(row.and_then(KeyRecord::try_from).ok());
-        Ok(())
-    })?;
-    Ok(records)
+    let rows = rows(tx)?.into_iter();
+    rows.map(|(_, row)| row?.try_into()).collect()
 }
 
 /// Writes the digest of each key's row, after a restore changed columns of some. All rows must be readable.
 pub(crate) fn renew_digests(tx: &mut Tx<'_>) -> Result<(), StoreError> {
-    let mut changed = Vec::new();
-    each(tx, |_, row| {
+    for (_, row) in rows(tx)? {
         let row = row?;
-        changed.extend((row.stored_digest != row.digest()).then_some(row));
-        Ok(())
-    })?;
-    changed.iter().try_for_each(|row| write(tx, row))
+        if row.stored_digest != row.digest() {
+            write(tx, &row)?;
+        }
+    }
+    Ok(())
 }
 
-/// Calls `visit` with the prefix of each key, and with its row or the error of reading it.
-pub(crate) fn each(
-    tx: &mut Tx<'_>,
-    mut visit: impl FnMut(&str, Result<KeyRow, StoreError>) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
+/// A key's prefix, and its row or the error of reading it.
+type PrefixAndRow = (String, Result<KeyRow, StoreError>);
+
+/// Returns the rows of all keys, oldest first.
+pub(crate) fn rows(tx: &mut Tx<'_>) -> Result<Vec<PrefixAndRow>, StoreError> {
     let sql = format!(
         "select {COLUMNS}, last_used_at from vitrine.api_key \
          left join vitrine.api_key_use using (prefix) order by created_at, prefix"
     );
-    tx.each(&sql, &[], |row| visit(&row.lossy(0)?, key_row(row)))
+    tx.rows(&sql, &[], |row| Ok((row.lossy(0)?, key_row(row))))
 }
 
 /// Increments the counter of keys by a random step: after a failover to a replica that lagged, where keys are changed then,

@@ -112,8 +112,14 @@ pub(crate) fn fill(
 /// taken down: a restore mustn't undo these. The live revision gets an id that no server has seen, and keeps its former id
 /// beside it.
 fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, StoreError> {
-    let kept = kept_keys(tx)?;
-    let taken_down = TakenDown::read(tx)?;
+    // Those with unreadable values can't be kept.
+    let kept: Vec<KeyRow> = (keys::rows(tx)?.into_iter())
+        .filter_map(|(_, row)| row.ok())
+        .collect();
+    let sql = "select digest, markdown, taken_down_at from vitrine.markdown_text \
+               where taken_down_at is not null";
+    let taken_down: Vec<TakenDown> =
+        tx.rows(sql, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     tx.execute(
         "update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
         &[],
@@ -137,27 +143,13 @@ fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, S
                oldest_readable = $3";
     tx.execute(sql, values![live, &id, oldest])?;
     FailPoint::RestoreIdGiven.pass()?;
-    TakenDown::keep(&taken_down, tx, texts)?;
+    keep_texts_down(tx, &taken_down, texts)?;
     keys::count(tx)?;
     assortment::accept(tx)?;
     keep_keys(tx, &kept)?;
     keys::renew_digests(tx)?;
     FailPoint::RestoreReplaced.pass()?;
     moments::revision(tx, Moment::Live)
-}
-
-/// Returns the keys of which a restore keeps times, save those with unreadable values.
-fn kept_keys(tx: &mut Tx<'_>) -> Result<Vec<KeyRow>, StoreError> {
-    let has_times = |key: &KeyRow| {
-        let times = [key.expires_at, key.revoked_at, key.rotated_at];
-        times.iter().any(Option::is_some)
-    };
-    let mut kept = Vec::new();
-    keys::each(tx, |_, row| {
-        kept.extend(row.ok().filter(has_times));
-        Ok(())
-    })?;
-    Ok(kept)
 }
 
 /// Keeps revocations and rotations, and the earlier end of two.
@@ -172,50 +164,32 @@ fn keep_keys(tx: &mut Tx<'_>, kept: &[KeyRow]) -> Result<(), StoreError> {
     tx.execute_each(sql, &values.collect::<Vec<_>>()).map(drop)
 }
 
-/// A text that stays taken down.
-struct TakenDown {
-    digest: Vec<u8>,
-    markdown: Vec<u8>,
-    at: i64,
-}
+/// A text that stays taken down: its digest, its Markdown and the time.
+type TakenDown = (Vec<u8>, Vec<u8>, i64);
 
-impl TakenDown {
-    fn read(tx: &mut Tx<'_>) -> Result<Vec<Self>, StoreError> {
-        let sql = "select digest, markdown, taken_down_at from vitrine.markdown_text \
-                   where taken_down_at is not null";
-        tx.rows(sql, &[], |row| {
-            Ok(Self {
-                digest: row.get(0)?,
-                markdown: row.get(1)?,
-                at: row.get(2)?,
-            })
-        })
+/// Takes texts down again. To the texts the restore is one step, from the counter of the backup's texts.
+fn keep_texts_down(tx: &mut Tx<'_>, all: &[TakenDown], before: i64) -> Result<(), StoreError> {
+    let (now, counter) = (Timestamp::now().as_millisecond(), texts::count(tx, before)?);
+    let step = "insert into vitrine.text_change \
+                (counter, counter_before, digest, is_taken_down, changed_at)";
+    let mut is_recorded = false;
+    for (digest, markdown, at) in all {
+        let sql = format!(
+            "{step} select $1, $2, digest, true, $3 from vitrine.markdown_text \
+             where digest = $4 and taken_down_at is null"
+        );
+        is_recorded |= tx.execute(&sql, values![counter, before, now, digest])? > 0;
+        let sql = "insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
+                   values ($1, $2, $3) on conflict (digest) do update \
+                   set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)";
+        tx.execute(sql, values![digest, markdown, *at])?;
     }
-
-    /// Takes them down again. To the texts the restore is one step, from the counter of the backup's texts.
-    fn keep(all: &[Self], tx: &mut Tx<'_>, before: i64) -> Result<(), StoreError> {
-        let (now, counter) = (Timestamp::now().as_millisecond(), texts::count(tx, before)?);
-        let step = "insert into vitrine.text_change \
-                    (counter, counter_before, digest, is_taken_down, changed_at)";
-        let mut is_recorded = false;
-        for text in all {
-            let sql = format!(
-                "{step} select $1, $2, digest, true, $3 from vitrine.markdown_text \
-                 where digest = $4 and taken_down_at is null"
-            );
-            is_recorded |= tx.execute(&sql, values![counter, before, now, &text.digest])? > 0;
-            let sql = "insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
-                       values ($1, $2, $3) on conflict (digest) do update \
-                       set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)";
-            tx.execute(sql, values![&text.digest, &text.markdown, text.at])?;
-        }
-        if !is_recorded {
-            // A step that changed no text.
-            let sql = format!("{step} values ($1, $2, $4, false, $3)");
-            tx.execute(&sql, values![counter, before, now, &[][..] as &[u8]])?;
-        }
-        Ok(())
+    if !is_recorded {
+        // A step that changed no text.
+        let sql = format!("{step} values ($1, $2, $4, false, $3)");
+        tx.execute(&sql, values![counter, before, now, &[][..] as &[u8]])?;
     }
+    Ok(())
 }
 
 /// Copies the last uses of keys, which servers may be recording, and deletes those of keys that are gone.

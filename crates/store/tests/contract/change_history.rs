@@ -6,6 +6,7 @@ use vitrine_store::history::{Facts, History, HistoryItem, HistoryStart};
 use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct};
 use vitrine_store::{Store, StoreError, TextStatus};
 
+use crate::history::at;
 use crate::products::{product, publish, publish_texts, restore, second};
 use crate::rules;
 
@@ -111,20 +112,10 @@ fn facts(product: &StoredProduct) -> String {
     format!("{facts:?}")
 }
 
-/// Returns the products of a revision.
-fn products(store: &Store, number: u64) -> Vec<StoredProduct> {
-    let mut products = Vec::new();
-    let read = store.read_products(Moment::Revision(number), &mut |product| {
-        products.push(product);
-        Ok(())
-    });
-    read.unwrap();
-    products
-}
-
 /// Returns the items of one revision, by comparing it with the one before.
 fn differences(store: &Store, number: u64) -> Vec<Item> {
-    let (before, after) = (products(store, number - 1), products(store, number));
+    let products = |number| at(store, Moment::Revision(number)).unwrap();
+    let (before, after) = (products(number - 1), products(number));
     let missing = |from: &[StoredProduct], other: &[StoredProduct]| -> Vec<(String, String)> {
         let missing = from.iter().filter(|product| !other.contains(product));
         missing

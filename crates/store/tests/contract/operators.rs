@@ -3,12 +3,13 @@
 use std::thread;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_store::audit::{AuditAction, AuditContext};
+use vitrine_store::audit::AuditAction;
 use vitrine_store::operators::{
     MAX_SESSIONS, NewSession, Operator, OperatorChange, PasswordHash, Role,
 };
 use vitrine_store::{Store, StoreError};
 
+use crate::audited::by_tester as context;
 use crate::rules;
 
 rules! {
@@ -35,15 +36,6 @@ fn change(stamp: &str) -> OperatorChange {
         role: None,
         password: None,
         stamp: stamp.to_owned(),
-    }
-}
-
-fn context(action: AuditAction) -> AuditContext {
-    AuditContext {
-        by: "olga".to_owned(),
-        note: Some("ticket 7".to_owned()),
-        action,
-        confirmation: None,
     }
 }
 

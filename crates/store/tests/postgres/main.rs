@@ -24,6 +24,17 @@ mod database;
 mod outage;
 mod schema;
 
+/// Creates a database, or ends the test without a PostgreSQL for tests.
+macro_rules! new_database {
+    () => {
+        match crate::database::Database::create() {
+            Some(database) => database,
+            None => return,
+        }
+    };
+}
+pub(crate) use new_database;
+
 use std::sync::Arc;
 use std::time::Duration;
 

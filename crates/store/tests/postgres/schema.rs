@@ -11,15 +11,13 @@ use vitrine_store::record::KeyDay;
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use crate::cluster::Bouncer;
-use crate::database::Database;
+use crate::new_database;
 use crate::{codes, history, open, product, publish, told, wait_for};
 
 #[test]
 fn store_is_created_once_by_many_processes() {
     for _ in 0..5 {
-        let Some(database) = Database::create() else {
-            return;
-        };
+        let database = new_database!();
         let ids: Vec<String> = std::thread::scope(|scope| {
             let make = || open(&database.url, IfMissing::Create).map(|store| store.state());
             let made = [(); 8].map(|()| scope.spawn(make));
@@ -36,9 +34,7 @@ fn store_is_created_once_by_many_processes() {
 
 #[test]
 fn foreign_schema_is_refused_and_empty_one_used() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let missing = open(&database.url, IfMissing::Refuse).err().unwrap();
     assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
     database.run("create schema vitrine; create table vitrine.theirs (x int)");
@@ -59,9 +55,7 @@ fn foreign_schema_is_refused_and_empty_one_used() {
 
 #[test]
 fn database_without_utf8_is_refused_and_stays_empty() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     for encoding in ["LATIN1", "SQL_ASCII"] {
         let name = format!("{}_{}", database.name, encoding.to_lowercase());
         database.run(&format!(
@@ -95,9 +89,7 @@ fn assortment() -> NewAssortment {
 
 #[test]
 fn documented_roles_suffice() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let name = &database.name;
     let (load, serve) = (format!("load_{name}"), format!("serve_{name}"));
     // Settings of a role are overridden in each transaction.
@@ -182,9 +174,7 @@ text_digest: insert into vitrine.markdown_text values ('\x00', '\x00')"#;
 fn check_finds_changes_by_hand() {
     for damage in HAND_MADE.lines() {
         let (rule, sql) = damage.split_once(": ").unwrap();
-        let Some(database) = Database::create() else {
-            return;
-        };
+        let database = new_database!();
         let store = open(&database.url, IfMissing::Create).unwrap();
         publish(&store, &[product("A", "{}"), product("B", "{}")]);
         assert_eq!(store.check().unwrap(), []);
@@ -229,9 +219,7 @@ fn state(store: &Store) -> String {
 
 #[test]
 fn sqlite_backup_is_restored_into_postgres() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let sqlite = open(
@@ -300,9 +288,7 @@ fn sqlite_backup_is_restored_into_postgres() {
 
 #[test]
 fn confirmation_in_a_backup_is_not_done_again() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let address = format!("sqlite:{}", path("old.db").display());
@@ -345,9 +331,7 @@ fn assert_ended(store: &Store, at: jiff::Timestamp) {
 
 #[test]
 fn hints_follow_changes_and_a_pooler_is_polled() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let store = open(&database.url, IfMissing::Create).unwrap();
     let count = Arc::new(AtomicU64::new(0));
     let counted = || {
