@@ -48,70 +48,80 @@ struct Kept {
     since: i64,
 }
 
-/// See [`Store::plan_prune`](crate::Store::plan_prune).
-pub(crate) fn plan(
-    db: Db<'_>,
-    keep: Keep,
-    texts_kept_since: Timestamp,
-) -> Result<PruneReport, StoreError> {
-    let sql = format!(
-        "select count(*) from vitrine.markdown_text x where taken_down_at is null \
+impl crate::Store {
+    /// Returns what [`prune`](Self::prune) would free now, and changes nothing.
+    pub fn plan_prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
+        let sql = format!(
+            "select count(*) from vitrine.markdown_text x where taken_down_at is null \
          and not exists (select 1 from vitrine.product_text t \
             join vitrine.product_version v on v.id = t.product_version_id \
             where t.digest = x.digest and {KEPT_WITH_TEXTS})"
-    );
-    db.read_within(WORK_TIMEOUT, PRUNING, |tx| {
-        let Some(kept) = kept(tx, keep, texts_kept_since)? else {
+        );
+        self.db().read_within(WORK_TIMEOUT, PRUNING, |tx| {
+            let Some(kept) = kept(tx, keep, texts_kept_since)? else {
+                return Ok(PruneReport::default());
+            };
+            let texts: i64 = tx.value(&sql, values![kept.oldest, kept.since])?;
+            let (versions, waiting_versions) = versions(tx, kept)?;
+            Ok(PruneReport {
+                oldest_readable: Some(kept.oldest.unsigned_abs()),
+                revisions: newly_unreadable(tx, kept.oldest)?,
+                versions,
+                texts: texts.unsigned_abs(),
+                waiting_versions,
+                free_bytes: free_bytes(tx)?,
+            })
+        })
+    }
+
+    /// Deletes versions of products that no kept revision shows, and texts that nothing names any more. Versions replaced
+    /// after `texts_kept_since` stay while they have texts, which [`read_catalog`](Self::read_catalog) still returns; a
+    /// text that was taken down stays. The live catalog, [`state`](Self::state) and the records of revisions stay as
+    /// they are.
+    ///
+    /// A first transaction makes older revisions unreadable; then rows are deleted in transactions of moderate size,
+    /// between which others read and write. Interrupted anywhere, it leaves a consistent store; the next prune deletes the
+    /// rest.
+    pub fn prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
+        let db = self.db();
+        let writer = &mut db.writer()?;
+        let begun = writer.write(Lock::Catalog, PRUNING, |tx| {
+            let Some(kept) = kept(tx, keep, texts_kept_since)? else {
+                return Ok(None);
+            };
+            let revisions = newly_unreadable(tx, kept.oldest)?;
+            if revisions > 0 {
+                let sql = "update vitrine.state set oldest_readable = $1";
+                tx.execute(sql, values![kept.oldest])?;
+            }
+            let (_, waiting_versions) = versions(tx, kept)?;
+            Ok(Some((kept, revisions, waiting_versions)))
+        })?;
+        let Some((kept, revisions, waiting_versions)) = begun else {
             return Ok(PruneReport::default());
         };
-        let texts: i64 = tx.value(&sql, values![kept.oldest, kept.since])?;
-        let (versions, waiting_versions) = versions(tx, kept)?;
+        delete_bases(writer, kept)?;
+        let versions = delete_versions(writer, kept)?;
         Ok(PruneReport {
             oldest_readable: Some(kept.oldest.unsigned_abs()),
-            revisions: newly_unreadable(tx, kept.oldest)?,
+            revisions,
             versions,
-            texts: texts.unsigned_abs(),
+            texts: delete_texts(db, writer)?,
             waiting_versions,
-            free_bytes: free_bytes(tx)?,
+            free_bytes: match db {
+                Db::Sqlite(_) => db.read(PRUNING, free_bytes)?,
+                Db::Postgres(_) => 0,
+            },
         })
-    })
-}
-
-/// See [`Store::prune`](crate::Store::prune).
-pub(crate) fn prune(
-    db: Db<'_>,
-    keep: Keep,
-    texts_kept_since: Timestamp,
-) -> Result<PruneReport, StoreError> {
-    let writer = &mut db.writer()?;
-    let begun = writer.write(Lock::Catalog, PRUNING, |tx| {
-        let Some(kept) = kept(tx, keep, texts_kept_since)? else {
-            return Ok(None);
-        };
-        let revisions = newly_unreadable(tx, kept.oldest)?;
-        if revisions > 0 {
-            let sql = "update vitrine.state set oldest_readable = $1";
-            tx.execute(sql, values![kept.oldest])?;
-        }
-        let (_, waiting_versions) = versions(tx, kept)?;
-        Ok(Some((kept, revisions, waiting_versions)))
-    })?;
-    let Some((kept, revisions, waiting_versions)) = begun else {
-        return Ok(PruneReport::default());
-    };
-    delete_bases(writer, kept)?;
-    let versions = delete_versions(writer, kept)?;
-    Ok(PruneReport {
-        oldest_readable: Some(kept.oldest.unsigned_abs()),
-        revisions,
-        versions,
-        texts: delete_texts(db, writer)?,
-        waiting_versions,
-        free_bytes: match db {
-            Db::Sqlite(_) => db.read(PRUNING, free_bytes)?,
-            Db::Postgres(_) => 0,
-        },
-    })
+    }
 }
 
 /// Returns what stays; `None` if nothing was published. Pruned revisions stay pruned.
@@ -205,10 +215,8 @@ fn delete_bases(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<(), Stor
     let sql = "delete from vitrine.product_base where (code, from_revision) in ( \
                   select code, from_revision from vitrine.product_base where until_revision <= $1 \
                   and until_revision <= (select oldest_readable from vitrine.state) limit $2)";
-    while writer.write(Lock::Catalog, PRUNING, |tx| {
-        tx.execute(sql, values![kept.oldest, BATCH])
-    })? > 0
-    {
+    let delete = |tx: &mut Tx<'_>| tx.execute(sql, values![kept.oldest, BATCH]);
+    while writer.write(Lock::Catalog, PRUNING, delete)? > 0 {
         std::thread::sleep(PAUSE);
     }
     Ok(())

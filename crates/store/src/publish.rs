@@ -19,7 +19,7 @@ use vitrine_model::revision::Revision;
 
 use self::live::{Live, SeenVersions, live_of};
 use self::pending::Pending;
-use crate::audit::{AuditContext, PublishedChange, log, published_change};
+use crate::audit::{self, AuditContext, PublishedChange, published_change};
 use crate::db::{Db, References, Writer, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
@@ -431,7 +431,7 @@ impl Publication for StorePublish {
         let mut tx = self.writer.tx();
         tx.lock(Lock::Keys, LOG_WAIT)?;
         let mut tx = tx.doing("writing the audit log");
-        log::write(&mut tx, context, vec![published_change(change)])
+        audit::write(&mut tx, context, vec![published_change(change)])
     }
 
     fn commit(

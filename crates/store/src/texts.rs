@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
-use crate::audit::{AuditContext, log, text_change};
+use crate::audit::{self, AuditContext, text_change};
 use crate::db::{Db, Tx, Value, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
@@ -64,7 +64,7 @@ pub(crate) fn set_status(
         }
         FailPoint::TextsMarked.pass()?;
         let change = text_change(digest, text_status(was_down), status);
-        log::write(tx, context, change.into_iter().collect())?;
+        audit::write(tx, context, change.into_iter().collect())?;
         let before: i64 = tx.value("select texts_counter from vitrine.state", &[])?;
         let counter = count(tx, before)?;
         FailPoint::TextsCounted.pass()?;

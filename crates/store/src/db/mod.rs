@@ -74,15 +74,10 @@ impl<'s> Db<'s> {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self {
-            Self::Sqlite(store) => {
-                let mut held = store.quick()?;
-                let outcome = (|| {
-                    let transaction = held.connection.transaction().map_err(during(doing))?;
-                    work(&mut Tx::sqlite(&transaction, doing))
-                })();
-                held.close_on_error(&outcome)?;
-                outcome
-            }
+            Self::Sqlite(store) => store.quick(|connection| {
+                let transaction = connection.transaction().map_err(during(doing))?;
+                work(&mut Tx::sqlite(&transaction, doing))
+            }),
             Self::Postgres(store) => {
                 store.quick(|session| read(session, begin_read(READ_TIMEOUT), doing, work))
             }
@@ -219,7 +214,7 @@ impl WriteConnection<'_> {
     ) -> Result<T, StoreError> {
         match self {
             Self::Sqlite(store, connection) => {
-                store.with_lock_holder(write(connection, committed_at, doing, work))
+                store.waited(write(connection, committed_at, doing, work))
             }
             Self::Postgres(store, session) => session.transaction(doing, BEGIN, |session| {
                 take_lock(session, lock, store.lock_wait)?;
@@ -254,7 +249,7 @@ pub(crate) fn write_quickly<T>(
 }
 
 /// Runs a transaction of SQLite that writes.
-fn write<T>(
+pub(crate) fn write<T>(
     connection: &mut Connection,
     committed_at: Option<FailPoint>,
     doing: &'static str,

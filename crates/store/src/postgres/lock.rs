@@ -1,11 +1,10 @@
-//! Write locks, which end with their transaction, and their holders.
+//! Write locks, which end with their transaction.
 
 use std::time::Duration;
 
 use super::READ_TIMEOUT;
-use super::session::{Session, Typed, get};
+use super::session::Session;
 use crate::StoreError;
-use crate::error::LockHolder;
 
 /// Subject of a lock: the second number of its PostgreSQL advisory lock, after "Vitr".
 #[derive(Debug, Clone, Copy)]
@@ -44,39 +43,11 @@ pub(crate) fn take(
     // Whatever the session's own timeout: the server ends the wait.
     let limit = lock_wait.saturating_add(READ_TIMEOUT);
     match session.run_within(limit, WAITING, &sql) {
-        Err(StoreError::Busy { .. }) => {
-            let holder = holder(session, id).unwrap_or_default();
-            Err(StoreError::Busy {
-                waited_seconds: lock_wait.as_secs(),
-                holder: holder.map(LockHolder::Session),
-            })
-        }
+        Err(StoreError::Busy { .. }) => Err(StoreError::Busy {
+            waited_seconds: lock_wait.as_secs(),
+        }),
         outcome => outcome,
     }
-}
-
-/// Returns the name of the session that holds a lock, if it can be found.
-fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> {
-    session.run(WAITING, "rollback")?;
-    let sql = "select a.application_name, a.client_addr::text \
-               from pg_catalog.pg_locks l join pg_catalog.pg_stat_activity a on a.pid = l.pid \
-               where l.locktype = 'advisory' and l.granted and l.objid = $1::int4::oid \
-                  and l.classid = x'56697472'::int::oid \
-                  and l.database = (select oid from pg_catalog.pg_database \
-                     where datname = current_database())";
-    let Some(row) = session.row(WAITING, sql, &[id.param()])? else {
-        return Ok(None);
-    };
-    let (name, address): (Option<String>, Option<String>) = (get(&row, 0)?, get(&row, 1)?);
-    // On one line: the name of another program may contain anything.
-    let words = [name, address.map(|address| format!("from {address}"))];
-    let words: Vec<String> = words.into_iter().flatten().collect();
-    let line: String = words
-        .join(", ")
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    Ok((!line.is_empty()).then(|| line.chars().take(120).collect()))
 }
 
 #[cfg(test)]
@@ -104,13 +75,7 @@ mod tests {
         take(&mut holder, Lock::Keys, Duration::ZERO).unwrap();
         waiter.set_timeout(Duration::from_millis(500));
         let busy = take(&mut waiter, Lock::Keys, Duration::from_secs(1));
-        let is_busy = matches!(
-            &busy,
-            Err(StoreError::Busy {
-                waited_seconds: 1,
-                ..
-            })
-        );
+        let is_busy = matches!(&busy, Err(StoreError::Busy { waited_seconds: 1 }));
         assert!(is_busy, "{busy:?}");
     }
 }

@@ -57,10 +57,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
         .mode(0o600)
         .open(path)
         .map(drop)
-        .map_err(|source| StoreError::Open {
-            path: path.to_owned(),
-            source,
-        })
+        .map_err(|source| unopened(path, source))
 }
 
 /// Opens a configured connection to an existing file.
@@ -74,17 +71,11 @@ pub(crate) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, St
 pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
     // SQLite reports a directory as an I/O error, and would wait for a pipe.
     if path.exists() && !path.is_file() {
-        return Err(StoreError::NotAStore {
-            place: path.display().to_string(),
-            reason: "it isn't a regular file".to_owned(),
-        });
+        return Err(not_a_store(path, "it isn't a regular file"));
     }
     let connection = read_only(path)?;
     match recognise(&connection, path, MIGRATIONS)? {
-        0 => Err(StoreError::NotAStore {
-            place: path.display().to_string(),
-            reason: "it is empty".to_owned(),
-        }),
+        0 => Err(not_a_store(path, "it is empty")),
         _ => Ok(connection),
     }
 }
@@ -123,10 +114,10 @@ pub(crate) fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Conne
     if is_readonly.map_err(cannot_open(path))? && is_writable(path) {
         // SQLite falls back to reading if it can't open for writing now, out of descriptors for one. Such a connection
         // could never write.
-        return Err(StoreError::Open {
-            path: path.to_owned(),
-            source: std::io::Error::other("it could be opened only for reading"),
-        });
+        return Err(unopened(
+            path,
+            std::io::Error::other("it could be opened only for reading"),
+        ));
     }
     plan_once(&connection).map_err(cannot_open(path))?;
     connection
@@ -174,17 +165,29 @@ fn set_up(connection: &Connection, path: &Path, lock_wait: Duration) -> Result<(
     }
 }
 
+fn not_a_store(path: &Path, reason: &str) -> StoreError {
+    StoreError::NotAStore {
+        place: path.display().to_string(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn unopened(path: &Path, source: std::io::Error) -> StoreError {
+    StoreError::File {
+        doing: "open",
+        path: path.to_owned(),
+        source,
+    }
+}
+
 /// Converts SQLite's errors from opening the file.
 fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => StoreError::NotAStore {
-            place: path.display().to_string(),
-            reason: "it isn't an SQLite database".to_owned(),
-        },
-        Some(rusqlite::ErrorCode::CannotOpen) => StoreError::Open {
-            path: path.to_owned(),
-            source: open_failure(path).unwrap_or_else(|| std::io::Error::other(source)),
-        },
+        Some(rusqlite::ErrorCode::NotADatabase) => not_a_store(path, "it isn't an SQLite database"),
+        Some(rusqlite::ErrorCode::CannotOpen) => unopened(
+            path,
+            open_failure(path).unwrap_or_else(|| std::io::Error::other(source)),
+        ),
         _ => during("opening the store")(source),
     }
 }
@@ -258,10 +261,7 @@ fn recognise(
             _ => Err(other_format(found.to_string())),
         },
         (FORMER_APPLICATION_ID, found) => Err(other_format(format!("0.{found}"))),
-        _ => Err(StoreError::NotAStore {
-            place: path.display().to_string(),
-            reason: "it is another program's SQLite database".to_owned(),
-        }),
+        _ => Err(not_a_store(path, "it is another program's SQLite database")),
     }
 }
 

@@ -6,21 +6,18 @@ use vitrine_model::quota::Quota;
 use vitrine_store::audit::{AuditAction, AuditContext, AuditEntry, Confirmation};
 use vitrine_store::{Store, StoreError, TextStatus};
 
-use crate::Rule;
 use crate::audited::by_tester;
 use crate::keys::record;
 use crate::products::{publish_texts, second};
+use crate::rules;
 
-pub const ALL: [Rule; 5] = [
-    (
-        "each changed key has an entry with its fields",
-        changed_keys_have_entries,
-    ),
-    ("no entry without a change", no_entry_without_a_change),
-    ("no entry tells a secret", no_entry_tells_a_secret),
-    ("texts taken down have entries", texts_have_entries),
-    ("a confirmation is done once", confirmation_is_done_once),
-];
+rules! {
+    changed_keys_have_entries,
+    no_entry_without_a_change,
+    no_entry_tells_a_secret,
+    texts_have_entries,
+    confirmation_is_done_once,
+}
 
 /// Returns an entry on a line: number, action, subject, changed fields.
 pub fn line(entry: &AuditEntry) -> String {

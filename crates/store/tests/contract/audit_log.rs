@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use rusqlite::Connection;
 use vitrine_model::content::TextDigest;
 use vitrine_model::key::KeyRecord;
-use vitrine_store::problem::Severity;
+use vitrine_store::check::Severity;
 use vitrine_store::{IfMissing, Store, StoreAddress, TextStatus, open};
 
 use crate::audit::lines;
@@ -23,7 +23,7 @@ fn write(store: &Store, record: &KeyRecord) {
 /// Returns the places of the faults that a check finds, all by the rule of the audit log.
 fn faults(store: &Store) -> Vec<String> {
     let problems = store.check().unwrap();
-    let place = |problem: vitrine_store::problem::Problem| {
+    let place = |problem: vitrine_store::check::Problem| {
         assert_eq!(
             (problem.rule, problem.severity),
             ("audit_entry", Severity::Fault)
@@ -36,16 +36,16 @@ fn faults(store: &Store) -> Vec<String> {
 #[test]
 fn changed_or_missing_entry_is_found_by_a_check() {
     let place = |number: u32| format!("entry {number} of the audit log");
-    for (sql, found) in [
+    for (found, change) in [
         (
-            "update audit_entry set changed_by = 'other' where number = 2",
             2,
+            "update audit_entry set changed_by = 'other' where number = 2",
         ),
-        ("update audit_entry set note = '' where number = 3", 3),
-        ("update audit_entry set changed_at = 7 where number = 1", 1),
-        ("update audit_entry set changes = '[]' where number = 2", 2),
-        ("delete from audit_entry where number = 1", 2),
-        ("delete from audit_entry where number = 2", 3),
+        (3, "update audit_entry set note = '' where number = 3"),
+        (1, "update audit_entry set changed_at = 7 where number = 1"),
+        (2, "update audit_entry set changes = '[]' where number = 2"),
+        (2, "delete from audit_entry where number = 1"),
+        (3, "delete from audit_entry where number = 2"),
     ] {
         on_both(|kept| {
             let store = kept.open();
@@ -53,11 +53,11 @@ fn changed_or_missing_entry_is_found_by_a_check() {
                 write(&store, &record(seed, 100));
             }
             assert_eq!(faults(&store), [""; 0]);
-            (kept.run)(sql);
-            assert_eq!(faults(&store), [place(found)], "{sql}");
+            (kept.run)(change);
+            assert_eq!(faults(&store), [place(found)], "{change}");
             // The log goes on.
             write(&store, &record(4, 100));
-            assert_eq!(faults(&store), [place(found)], "{sql}");
+            assert_eq!(faults(&store), [place(found)], "{change}");
         });
     }
 }

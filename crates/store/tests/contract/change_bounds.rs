@@ -4,24 +4,36 @@ use jiff::Timestamp;
 use vitrine_store::history::HistoryStart;
 use vitrine_store::{Store, TextStatus};
 
-use crate::Rule;
 use crate::change_history::{EVERYTHING, Item, numbers, publish_six, read, set, steps};
 use crate::products::{product, publish, publish_texts, second};
+use crate::rules;
 
-pub const ALL: [Rule; 3] = [
-    (
-        "a history begins where its bounds say",
-        history_begins_at_its_bounds,
-    ),
-    (
-        "a late clock doesn't end a history",
-        late_clock_does_not_end_a_history,
-    ),
-    (
-        "texts states of a history begin at its bounds",
-        texts_states_begin_at_their_bounds,
-    ),
-];
+rules! {
+    history_begins_at_its_bounds,
+    late_clock_does_not_end_a_history,
+    texts_states_begin_at_their_bounds,
+}
+
+fn since_revision(revision: u64) -> HistoryStart {
+    HistoryStart {
+        revision,
+        ..EVERYTHING
+    }
+}
+
+fn since_second(since: i64) -> HistoryStart {
+    HistoryStart {
+        since: second(since),
+        ..EVERYTHING
+    }
+}
+
+fn at_most(max_changes: u64) -> HistoryStart {
+    HistoryStart {
+        max_changes,
+        ..EVERYTHING
+    }
+}
 
 fn history_begins_at_its_bounds(store: &Store) {
     publish_six(store);
@@ -36,29 +48,15 @@ fn history_begins_at_its_bounds(store: &Store) {
         oldest
     };
     for (revision, expected) in [(0, 1), (1, 1), (5, 5), (6, 6)] {
-        let from = HistoryStart {
-            revision,
-            ..EVERYTHING
-        };
-        assert_eq!(first(from), Some(expected));
+        assert_eq!(first(since_revision(revision)), Some(expected));
     }
     for revision in [7, u64::MAX] {
-        let from = HistoryStart {
-            revision,
-            ..EVERYTHING
-        };
-        assert_eq!(first(from), None, "beyond the live revision");
+        let beyond = first(since_revision(revision));
+        assert_eq!(beyond, None, "beyond the live revision");
     }
     // A revision is live until the next one replaces it.
     for (since, expected) in [(5, 1), (19, 1), (20, 2), (21, 2), (59, 5), (60, 6), (99, 6)] {
-        let since = second(since);
-        assert_eq!(
-            first(HistoryStart {
-                since,
-                ..EVERYTHING
-            }),
-            Some(expected)
-        );
+        assert_eq!(first(since_second(since)), Some(expected));
     }
     // Revisions 6 to 2 changed 3, 4, 4, 3 and 3 products.
     for (max_changes, expected) in [
@@ -71,10 +69,7 @@ fn history_begins_at_its_bounds(store: &Store) {
         (16, 2),
         (17, 1),
     ] {
-        let from = HistoryStart {
-            max_changes,
-            ..EVERYTHING
-        };
+        let from = at_most(max_changes);
         assert_eq!(first(from), Some(expected), "{max_changes} changes");
     }
 }
@@ -84,11 +79,10 @@ fn late_clock_does_not_end_a_history(store: &Store) {
         publish(store, &[product("A", name)], second(now)).unwrap();
     }
     for (since, expected) in [(9, 1), (59, 1), (60, 4)] {
-        let from = HistoryStart {
-            since: second(since),
-            ..EVERYTHING
-        };
-        assert_eq!(numbers(&read(store, &from).0).first(), Some(&expected));
+        assert_eq!(
+            numbers(&read(store, &since_second(since)).0).first(),
+            Some(&expected)
+        );
     }
 }
 
@@ -108,10 +102,7 @@ fn texts_states_begin_at_their_bounds(store: &Store) {
         (4, &all[1..]),
         (5, &all),
     ] {
-        let from = HistoryStart {
-            max_changes,
-            ..EVERYTHING
-        };
+        let from = at_most(max_changes);
         let (history, items) = read(store, &from);
         assert_eq!(steps(&history), expected, "{max_changes} changes");
         assert_eq!(history.texts_since.is_some(), expected.len() < all.len());

@@ -6,31 +6,17 @@ use vitrine_store::history::{Facts, History, HistoryItem, HistoryStart};
 use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct};
 use vitrine_store::{Store, StoreError, TextStatus};
 
-use crate::Rule;
+use crate::history::at;
 use crate::products::{product, publish, publish_texts, restore, second};
+use crate::rules;
 
-pub const ALL: [Rule; 5] = [
-    (
-        "each version that began or ended is in the history",
-        history_has_each_version_that_began_or_ended,
-    ),
-    (
-        "pruned revisions aren't in the history",
-        pruned_revisions_are_left_out,
-    ),
-    (
-        "texts taken down and put back are in the history",
-        history_has_take_downs_and_put_backs,
-    ),
-    (
-        "texts states survive a prune of their texts",
-        texts_states_survive_a_prune_of_their_texts,
-    ),
-    (
-        "a failing visitor ends the read",
-        failing_visitor_ends_the_read,
-    ),
-];
+rules! {
+    history_has_each_version_that_began_or_ended,
+    pruned_revisions_are_left_out,
+    history_has_take_downs_and_put_backs,
+    texts_states_survive_a_prune_of_their_texts,
+    failing_visitor_ends_the_read,
+}
 
 /// Item of a history, with the facts as text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,20 +112,10 @@ fn facts(product: &StoredProduct) -> String {
     format!("{facts:?}")
 }
 
-/// Returns the products of a revision.
-fn products(store: &Store, number: u64) -> Vec<StoredProduct> {
-    let mut products = Vec::new();
-    let read = store.read_products(Moment::Revision(number), &mut |product| {
-        products.push(product);
-        Ok(())
-    });
-    read.unwrap();
-    products
-}
-
 /// Returns the items of one revision, by comparing it with the one before.
 fn differences(store: &Store, number: u64) -> Vec<Item> {
-    let (before, after) = (products(store, number - 1), products(store, number));
+    let products = |number| at(store, Moment::Revision(number)).unwrap();
+    let (before, after) = (products(number - 1), products(number));
     let missing = |from: &[StoredProduct], other: &[StoredProduct]| -> Vec<(String, String)> {
         let missing = from.iter().filter(|product| !other.contains(product));
         missing

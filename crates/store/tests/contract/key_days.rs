@@ -5,12 +5,12 @@ use vitrine_model::key::KeyRequests;
 use vitrine_store::Store;
 use vitrine_store::record::KeyDay;
 
-use crate::Rule;
+use crate::rules;
 
-pub const ALL: [Rule; 2] = [
-    ("requests of a day add up", requests_add_up),
-    ("old days are deleted by and by", old_days_are_deleted),
-];
+rules! {
+    requests_add_up,
+    old_days_are_deleted,
+}
 
 pub fn day(day: Date, prefix: &str, requests: u64, charged: u64) -> KeyDay {
     KeyDay {

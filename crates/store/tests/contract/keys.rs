@@ -4,25 +4,16 @@ use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
 use vitrine_model::quota::Quota;
 use vitrine_store::Store;
 
-use crate::Rule;
 use crate::products::second;
+use crate::rules;
 
-pub const ALL: [Rule; 5] = [
-    ("keys come back as they were written", keys_come_back),
-    (
-        "a decision sees all keys and may do nothing",
-        a_decision_may_do_nothing,
-    ),
-    (
-        "a changed key is written in its place",
-        a_changed_key_is_written_in_its_place,
-    ),
-    ("the use of a key doesn't change it", use_is_no_change),
-    (
-        "every write of a key fits its digest",
-        writes_fit_the_digest,
-    ),
-];
+rules! {
+    keys_come_back,
+    a_decision_may_do_nothing,
+    a_changed_key_is_written_in_its_place,
+    use_is_no_change,
+    writes_fit_the_digest,
+}
 
 pub fn record(seed: u8, created_at: i64) -> KeyRecord {
     let key = NewKey::from_random(KeyKind::Live, &[seed; NewKey::RANDOM_BYTES]);

@@ -151,7 +151,7 @@ fn missing_store_is_created_only_on_request() {
     );
     assert!(!path.exists());
     let error = refused(&directory.path().join("no/such/directory.db"));
-    assert!(matches!(error, StoreError::Open { .. }), "{error}");
+    assert!(matches!(error, StoreError::File { .. }), "{error}");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn foreign_file_is_refused_unchanged() {
     assert!(
         matches!(
             error,
-            StoreError::Open { .. } | StoreError::NotAStore { .. }
+            StoreError::File { .. } | StoreError::NotAStore { .. }
         ),
         "{error}"
     );
@@ -195,7 +195,7 @@ fn invalid_address_is_refused() {
     for address in ["", "vitrine.db", "sqlite:", "postgre://x", "SQLITE:x.db"] {
         let error = open(address, IfMissing::Refuse).err().expect("an error");
         assert!(
-            matches!(error, StoreError::UnknownAddress { .. }),
+            matches!(error, StoreError::WrongAddress { .. }),
             "{address}: {error}"
         );
     }
