@@ -175,7 +175,7 @@ impl crate::Store {
         since: Timestamp,
         limit: u32,
     ) -> Result<Vec<AssortmentVersion>, StoreError> {
-        let rest = "replaced_at is null or replaced_at >= $1 \
+        let rest = "/*scan*/ replaced_at is null or replaced_at >= $1 \
                     order by created_at desc, name, number desc limit $2";
         let values = values![since.as_millisecond(), limit];
         self.db().read(READING, |tx| versions(tx, rest, values))
@@ -328,7 +328,7 @@ fn next_version(
 
 /// Refuses the removal of an assortment that keys use which aren't revoked.
 fn ensure_unused(tx: &mut Tx<'_>, name: &str) -> Result<(), StoreError> {
-    let sql = "select prefix from vitrine.api_key where assortment = $1 and revoked_at is null \
+    let sql = "select prefix from vitrine.api_key /*scan*/ where assortment = $1 and revoked_at is null \
                order by created_at, prefix";
     let mut prefixes: Vec<String> = tx.rows(sql, values![name], |row| row.get(0))?;
     let keys = prefixes.len();
@@ -426,7 +426,7 @@ pub(crate) fn check(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreEr
     let sql = format!(
         "select {VERSION}, replaced_at is null, \
            number = max(number) over (partition by name), codes, digest \
-         from vitrine.assortment_version order by name, number"
+         from vitrine.assortment_version /*scan*/ order by name, number"
     );
     let is_written = |row: &Row<'_>| {
         let digest = digest(&version(row)?, row.get(9)?);

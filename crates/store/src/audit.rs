@@ -246,7 +246,7 @@ fn digest(
 /// Checks that each entry is as it was written, and follows the one before.
 pub(crate) fn check(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let (mut last, mut before): (i64, Option<Vec<u8>>) = (0, None);
-    let sql = format!("select {COLUMNS} from vitrine.audit_entry order by number");
+    let sql = format!("select {COLUMNS} from vitrine.audit_entry /*scan*/ order by number");
     tx.each(&sql, &[], |row| {
         let (number, stored): (i64, Vec<u8>) = (row.get(0)?, row.get(8)?);
         let [by, action] = [row.get(2)?, row.get(4)?];

@@ -55,7 +55,7 @@ pub(crate) fn read(
         tx.plan(Plan::Best)?;
         tx.plan(Plan::IndexOrder)?;
         let sql = format!(
-            "select {PRODUCT_COLUMNS} from {VERSIONS} where v.until_revision is null order by v.code"
+            "select {PRODUCT_COLUMNS} from {VERSIONS} /*scan*/ where v.until_revision is null order by v.code"
         );
         products(tx, &sql, &[], &taken_down, visit)?;
         tx.plan(Plan::Best)?;
@@ -66,7 +66,7 @@ pub(crate) fn read(
 }
 
 /// Digests of all texts, for [`texts`].
-const ALL_TEXTS: &str = "select distinct digest from vitrine.product_text";
+const ALL_TEXTS: &str = "select distinct digest from vitrine.product_text /*scan*/";
 
 /// Returns the SQL for texts that live versions name, or named until some time after $1. A text is retired when the
 /// last version that names it was. Versions retired before that time aren't read, however long the history is. A text

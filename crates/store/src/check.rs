@@ -362,7 +362,7 @@ fn run(tx: &mut Tx<'_>, place: &str, parts: &[Part]) -> Result<Findings, StoreEr
 }
 
 fn query(tx: &mut Tx<'_>, found: &mut Findings, rule: &Rule, sql: &str) -> Result<(), StoreError> {
-    tx.each(sql, &[], |row| {
+    tx.each(&format!("{sql} /*scan*/"), &[], |row| {
         found.add(rule, row.lossy(0)?, row.lossy(1)?);
         Ok(())
     })
@@ -562,7 +562,7 @@ fn range_fits(document: &str, range: (Option<i64>, Option<i64>)) -> bool {
 
 /// Checks that each text unpacks, and that its digest is the one that it is stored under.
 fn texts(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
-    let sql = "select digest, markdown from vitrine.markdown_text";
+    let sql = "select digest, markdown from vitrine.markdown_text /*scan*/";
     tx.each(sql, &[], |row| {
         let digest: &[u8] = row.get(0)?;
         let markdown = PackedMarkdown::from_bytes(row.get(1).unwrap_or_default());

@@ -161,9 +161,9 @@ impl crate::Store {
 fn revisions(tx: &mut Tx<'_>, from: &HistoryStart) -> Result<Vec<HistoryRevision>, StoreError> {
     let sql = "select number, id, created_at, former_id, created, changed, retired, \
                max(created_at) over (order by number) \
-               from vitrine.revision, vitrine.state \
-               where number <= revision_number \
-                  and number >= greatest($1, coalesce(oldest_readable, 0)) \
+               from vitrine.revision \
+               where number <= (select revision_number from vitrine.state) \
+                  and number >= (select greatest($1, coalesce(oldest_readable, 0)) from vitrine.state) \
                order by number desc";
     let mut taken: Vec<HistoryRevision> = Vec::new();
     let (mut is_cut, mut changes, mut replaced_at) = (false, 0_u64, Timestamp::MAX);
@@ -284,7 +284,7 @@ fn facts<'r>(
 
 /// Returns all recorded steps of the counter of texts, newest first.
 fn text_steps(tx: &mut Tx<'_>) -> Result<Vec<TextState>, StoreError> {
-    let sql = "select counter_before, counter, max(changed_at) from vitrine.text_change \
+    let sql = "select counter_before, counter, max(changed_at) from vitrine.text_change /*scan*/ \
                group by counter_before, counter order by counter";
     let steps = tx.rows(sql, &[], |row| {
         Ok(TextState {

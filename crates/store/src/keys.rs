@@ -175,7 +175,7 @@ type PrefixAndRow = (String, Result<KeyRow, StoreError>);
 /// Returns the rows of all keys, oldest first.
 pub(crate) fn rows(tx: &mut Tx<'_>) -> Result<Vec<PrefixAndRow>, StoreError> {
     let sql = format!(
-        "select {COLUMNS}, last_used_at from vitrine.api_key \
+        "select {COLUMNS}, last_used_at from vitrine.api_key /*scan*/ \
          left join vitrine.api_key_use using (prefix) order by created_at, prefix"
     );
     tx.rows(&sql, &[], |row| Ok((row.lossy(0)?, key_row(row))))

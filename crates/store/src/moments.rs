@@ -154,7 +154,9 @@ pub(crate) fn visit_products(
     visit: ProductVisitor<'_>,
 ) -> Result<(), StoreError> {
     let (is_live, number) = live_condition(moment);
-    let sql = format!("select {PRODUCT_COLUMNS} from {VERSIONS} where {is_live} order by v.code");
+    let sql = format!(
+        "select {PRODUCT_COLUMNS} from {VERSIONS} /*scan*/ where {is_live} order by v.code"
+    );
     tx.plan(Plan::IndexOrder)?;
     each_product(tx, &sql, values![number], visit)?;
     tx.plan(Plan::Best)
@@ -222,7 +224,7 @@ pub(crate) fn visit_bases(
     let ((is_live, number), base_is_live) = (live_condition(moment), base_condition(moment));
     let (hinted, texts) = hint.conditions();
     let sql = format!(
-        "select {PRODUCT_COLUMNS} from {VERSIONS} where {is_live}{hinted} and not exists \
+        "select {PRODUCT_COLUMNS} from {VERSIONS} /*scan*/ where {is_live}{hinted} and not exists \
             (select 1 from vitrine.product_base b where b.code = v.code and {base_is_live}) \
          union all select {PRODUCT_COLUMNS} from {BASES} where {base_is_live}{hinted} \
          order by code"

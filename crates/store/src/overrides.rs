@@ -191,7 +191,7 @@ pub(crate) fn read(tx: &mut Tx<'_>, rest: &str) -> Result<Vec<StoredOverride>, S
 }
 
 /// The rest of a query for all overrides, oldest first.
-pub(crate) const ALL: &str = "order by number";
+pub(crate) const ALL: &str = "/*scan*/ order by number";
 
 fn stored(row: &Row<'_>) -> Result<StoredOverride, StoreError> {
     let millis = |column| -> Result<Option<Timestamp>, StoreError> {

@@ -56,7 +56,7 @@ impl crate::Store {
         texts_kept_since: Timestamp,
     ) -> Result<PruneReport, StoreError> {
         let sql = format!(
-            "select count(*) from vitrine.markdown_text x where taken_down_at is null \
+            "select count(*) from vitrine.markdown_text x /*scan*/ where taken_down_at is null \
          and not exists (select 1 from vitrine.product_text t \
             join vitrine.product_version v on v.id = t.product_version_id \
             where t.digest = x.digest and {KEPT_WITH_TEXTS})"
@@ -142,7 +142,7 @@ fn kept(
             "select greatest((select coalesce(oldest_readable, 0) from vitrine.state), coalesce( \
                 (select max(number) from vitrine.revision where number < later), later, \
                 (select max(number) from vitrine.revision))) \
-             from (select min(number) as later from vitrine.revision where created_at > $1) after \
+             from (select min(number) as later from vitrine.revision /*scan*/ where created_at > $1) after \
              where exists (select 1 from vitrine.revision)",
             moment.as_millisecond(),
         ),

@@ -93,7 +93,7 @@ impl StorePublish {
     fn begun(mut writer: Writer) -> Result<Self, StoreError> {
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                        (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
-                       (select count(*) from vitrine.product_version where until_revision is null), \
+                       (select count(*) from vitrine.product_version /*scan*/ where until_revision is null), \
                        (select count(*) from vitrine.product_base b where until_revision is null \
                           and not exists (select 1 from vitrine.product_version v \
                              where v.code = b.code and v.until_revision is null)), \
@@ -221,7 +221,7 @@ impl StorePublish {
         let mut others = Vec::new();
         let seen = &self.seen;
         // By the index of live versions: that of revisions has the whole history.
-        let sql = "select id, code from vitrine.product_version /*sqlite indexed by live_product*/ \
+        let sql = "select id, code from vitrine.product_version /*sqlite indexed by live_product*/ /*scan*/ \
                    where until_revision is null and from_revision < $1";
         self.writer.tx().each(sql, values![self.number], |row| {
             let id = row.get(0)?;

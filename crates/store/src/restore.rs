@@ -124,7 +124,7 @@ fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, S
         &[],
     )?;
     for table in TABLES.iter().rev() {
-        tx.execute(&format!("delete from vitrine.{table}"), &[])?;
+        tx.execute(&format!("delete from vitrine.{table} /*scan*/"), &[])?;
     }
     for table in &TABLES {
         copy(tx, backup, table)?;
@@ -194,10 +194,10 @@ fn keep_texts_down(tx: &mut Tx<'_>, all: &[TakenDown], before: i64) -> Result<()
 /// Copies the last uses of keys, which servers may be recording, and deletes those of keys that are gone.
 fn copy_last_uses(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<(), StoreError> {
     let from = &mut Tx::sqlite(&backup.connection, RESTORING);
-    let sql = "select prefix, last_used_at from vitrine.api_key_use order by prefix";
+    let sql = "select prefix, last_used_at from vitrine.api_key_use /*scan*/ order by prefix";
     let uses: Vec<(String, i64)> = from.rows(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
     keys::write_uses(tx, &uses)?;
-    let sql = "delete from vitrine.api_key_use \
+    let sql = "delete from vitrine.api_key_use /*scan*/ \
                where prefix not in (select prefix from vitrine.api_key)";
     tx.execute(sql, &[]).map(drop)
 }

@@ -91,11 +91,11 @@ fn changed_products() -> String {
     format!(
         "select {PRODUCT_COLUMNS}, null from {appeared} \
             where v.from_revision > $1 and v.until_revision is null \
-         union all select {no_columns}, t.code from (\
+         union all select {no_columns}, gone.code from (\
             select distinct code from vitrine.product_version /*sqlite indexed by product_retired*/ \
-               where until_revision > $1) t \
+               where until_revision > $1) gone \
             where not exists (select 1 from vitrine.product_version l \
-               where l.code = t.code and l.until_revision is null)"
+               where l.code = gone.code and l.until_revision is null)"
     )
 }
 
@@ -129,7 +129,7 @@ mod tests {
             assert!(
                 scanned
                     .iter()
-                    .all(|step| matches!(*step, "SCAN t" | "SCAN w")),
+                    .all(|step| matches!(*step, "SCAN gone" | "SCAN w")),
                 "{sql}\n{plan}"
             );
         }

@@ -250,7 +250,8 @@ pub(crate) fn read_backup(backup: &Connection) -> Result<BackedUp, StoreError> {
 }
 
 fn attempts(tx: &mut Tx<'_>) -> Result<Vec<(String, Attempt)>, StoreError> {
-    let sql = "select endpoint, document from vitrine.webhook_attempt order by endpoint, number";
+    let sql =
+        "select endpoint, document from vitrine.webhook_attempt /*scan*/ order by endpoint, number";
     tx.rows(sql, &[], |row| Ok((row.get(0)?, from_json(row.get(1)?)?)))
 }
 
