@@ -64,7 +64,6 @@ named! {
         RestoreReplaced = "restore.replaced",
         RestoreIdGiven = "restore.id_given",
         RestoreCommitted = "restore.committed",
-        CreateIdGiven = "create.id_given",
         CreateCommitted = "create.committed",
     }
 }
