@@ -384,8 +384,7 @@ fn write(tx: &mut Tx<'_>, version: &AssortmentVersion, codes: i64) -> Result<(),
         &version.rules,
     ];
     tx.execute(sql, values)?;
-    FailPoint::AssortmentsWritten.pass()?;
-    Ok(())
+    FailPoint::AssortmentsWritten.pass()
 }
 
 /// Increments the counter by a random step, as [`keys::count`] does that of keys.
@@ -400,8 +399,7 @@ pub(crate) fn accept(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let sql = "update vitrine.state \
                set assortments_accepted = greatest(coalesce(assortments_accepted, 0) + 1, $1)";
     tx.execute(sql, values![Timestamp::now().as_millisecond()])?;
-    FailPoint::AssortmentsAccepted.pass()?;
-    Ok(())
+    FailPoint::AssortmentsAccepted.pass()
 }
 
 /// Returns the digest of all columns of a version but the time of its replacement.

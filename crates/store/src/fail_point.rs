@@ -64,43 +64,20 @@ named! {
         RestoreReplaced = "restore.replaced",
         RestoreIdGiven = "restore.id_given",
         RestoreCommitted = "restore.committed",
-        CreateIdGiven = "create.id_given",
         CreateCommitted = "create.committed",
-    }
-}
-
-/// An injected failure; converts into the error type of its function.
-#[derive(Debug)]
-pub(crate) struct Failed;
-
-impl From<Failed> for rusqlite::Error {
-    fn from(Failed: Failed) -> Self {
-        Self::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR),
-            Some("a fail point".to_owned()),
-        )
-    }
-}
-
-impl From<Failed> for StoreError {
-    fn from(failed: Failed) -> Self {
-        Self::Disk {
-            doing: "passing a fail point",
-            source: Box::new(rusqlite::Error::from(failed)),
-        }
     }
 }
 
 impl FailPoint {
     /// Does nothing without the feature.
     #[cfg(not(feature = "fail-points"))]
-    pub(crate) fn pass(self) -> Result<(), Failed> {
+    pub(crate) fn pass(self) -> Result<(), StoreError> {
         Ok(())
     }
 
     /// Does what the environment variable says.
     #[cfg(feature = "fail-points")]
-    pub(crate) fn pass(self) -> Result<(), Failed> {
+    pub(crate) fn pass(self) -> Result<(), StoreError> {
         use std::sync::atomic::{AtomicU64, Ordering};
 
         /// Number of passes of the point that the environment names.
@@ -122,7 +99,10 @@ impl FailPoint {
         let passes = PASSES.fetch_add(1, Ordering::Relaxed) + 1;
         match action {
             _ if pass != passes.to_string() => Ok(()),
-            "error" => Err(Failed),
+            "error" => Err(StoreError::Disk {
+                doing: "passing a fail point",
+                source: "a fail point".into(),
+            }),
             _ => std::process::abort(),
         }
     }

@@ -84,8 +84,7 @@ impl crate::Store {
         uses.sort_unstable();
         self.write_at_once(FailPoint::KeyUseCommitted, WRITING, |tx| {
             write_uses(tx, &uses)?;
-            FailPoint::KeyUseWritten.pass()?;
-            Ok(())
+            FailPoint::KeyUseWritten.pass()
         })
     }
 

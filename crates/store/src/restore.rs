@@ -89,7 +89,7 @@ impl crate::Store {
     }
 }
 
-/// Fills a new PostgreSQL store from a backup, whose audit log, days of keys and operators it gets, too.
+/// Fills a new store from a backup, whose audit log, days of keys and operators it gets, too.
 pub(crate) fn fill(
     tx: &mut Tx<'_>,
     backup: &VerifiedCopy,
@@ -100,7 +100,6 @@ pub(crate) fn fill(
     for table in &KEPT {
         copy(tx, backup, table)?;
     }
-    restore_in(tx, &read_backup(&backup.connection)?)?;
     let after = audit::standing(tx)?;
     audit::write(tx, context, created(path, &after))?;
     tx.notify()?;

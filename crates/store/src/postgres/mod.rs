@@ -29,6 +29,7 @@ pub(crate) use self::target::Target;
 use crate::audit::AuditContext;
 use crate::db::Tx;
 use crate::sqlite::VerifiedCopy;
+use crate::webhooks::place::{read_backup, restore_in};
 use crate::{Hint, HintGuard, IfMissing, MAX_LOCK_WAIT, StoreError, restore};
 
 const CREATING: &str = "creating the store";
@@ -129,7 +130,9 @@ impl PostgresStore {
         let copy = VerifiedCopy::temporary(backup)?;
         session.transaction(CREATING, BEGIN, |session| {
             schema::create(session, &target.place)?;
-            restore::fill(&mut Tx::postgres(session, CREATING), &copy, backup, context)
+            let tx = &mut Tx::postgres(session, CREATING);
+            restore_in(tx, &read_backup(&copy.connection)?)?;
+            restore::fill(tx, &copy, backup, context)
         })
     }
 

@@ -60,11 +60,7 @@ impl Target {
             reason,
         };
         let (base, query) = split_query(url);
-        let Query {
-            ssl_mode,
-            root_certificates,
-            rest,
-        } = Query::parse(query).map_err(wrong)?;
+        let (ssl_mode, root_certificates, rest) = parse_query(query).map_err(wrong)?;
         let mut config: Config = format!("{base}?{rest}").parse().map_err(|error| {
             // The message names options, never their values.
             let error: tokio_postgres::Error = error;
@@ -182,40 +178,29 @@ impl Target {
     }
 }
 
-/// The query of an address.
-struct Query {
-    ssl_mode: tls::Mode,
-    root_certificates: Option<String>,
-    /// Options for the client library.
-    rest: String,
-}
-
-impl Query {
-    fn parse(query: &str) -> Result<Self, String> {
-        let (mut ssl_mode, mut root_certificates) = (tls::Mode::Prefer, None);
-        let mut rest = Vec::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
-            match name {
-                "sslmode" => ssl_mode = tls::Mode::parse(&value())?,
-                "sslrootcert" => root_certificates = Some(value()),
-                "sslcert" | "sslkey" | "sslcrl" | "sslpassword" | "gssencmode" | "service" => {
-                    return Err(format!("`{name}` isn't supported; leave it out"));
-                }
-                _ => rest.push(pair),
+/// Splits the query of an address into the mode of TLS, the file of root certificates, and the options for the client library.
+fn parse_query(query: &str) -> Result<(tls::Mode, Option<String>, String), String> {
+    let (mut ssl_mode, mut root_certificates) = (tls::Mode::Prefer, None);
+    let mut rest = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
+        match name {
+            "sslmode" => ssl_mode = tls::Mode::parse(&value())?,
+            "sslrootcert" => root_certificates = Some(value()),
+            "sslcert" | "sslkey" | "sslcrl" | "sslpassword" | "gssencmode" | "service" => {
+                return Err(format!("`{name}` isn't supported; leave it out"));
             }
+            _ => rest.push(pair),
         }
-        if root_certificates.is_some() && ssl_mode != tls::Mode::VerifyFull {
-            let reason = "`sslrootcert` goes with `sslmode=verify-full`: the other modes check no certificate";
-            return Err(reason.to_owned());
-        }
-        Ok(Self {
-            ssl_mode,
-            root_certificates: root_certificates.filter(|path| path != "system"),
-            rest: rest.join("&"),
-        })
     }
+    if root_certificates.is_some() && ssl_mode != tls::Mode::VerifyFull {
+        let reason =
+            "`sslrootcert` goes with `sslmode=verify-full`: the other modes check no certificate";
+        return Err(reason.to_owned());
+    }
+    root_certificates = root_certificates.filter(|path| path != "system");
+    Ok((ssl_mode, root_certificates, rest.join("&")))
 }
 
 /// Splits an address into the part before its query, and the query. A password may contain a `?`.

@@ -16,18 +16,18 @@ use vitrine_model::revision::Revision;
 
 use super::{during, open};
 use crate::assortment::{self, View};
-use crate::audit::{self, AuditContext, created};
+use crate::audit::AuditContext;
 use crate::check::{self, AUDIT_RULE, Severity};
-use crate::db::{Tx, values};
+use crate::db::{self, Tx};
 use crate::fail_point::FailPoint;
 use crate::keys;
 use crate::record::Moment;
 use crate::values::random_id;
 use crate::webhooks::place::{self, read_backup, restore_file};
-use crate::{StoreError, moments};
+use crate::{StoreError, moments, restore};
 
 const BACKING_UP: &str = "backing up the store";
-const RESTORING: &str = "restoring the store";
+const READING: &str = "reading the backup";
 
 /// See [`Store::backup`](crate::Store::backup).
 pub(super) fn backup(
@@ -41,8 +41,9 @@ pub(super) fn backup(
     }
     let partial = Partial::create_beside(path)?;
     copy(connection, &partial, BACKING_UP)?;
-    let copied = open::copied(partial.path())?;
-    end_sessions(&copied).map_err(during(BACKING_UP))?;
+    let copied = open::private(partial.path())?;
+    let ended = copied.execute_batch("delete from main.operator_session");
+    ended.map_err(during(BACKING_UP))?;
     place::write_backup(store, &place::id(&copied, "state")?, &copied)?;
     drop(copied);
     let written = open::read_only(partial.path())?;
@@ -56,8 +57,7 @@ fn copy(connection: &Connection, into: &Partial, doing: &'static str) -> Result<
     connection
         .execute("vacuum into ?", [into.path_text()?])
         .map_err(during(doing))?;
-    FailPoint::FileCopied.pass()?;
-    Ok(())
+    FailPoint::FileCopied.pass()
 }
 
 /// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
@@ -73,41 +73,18 @@ pub(crate) fn create_from(
             return Err(exists(&path));
         }
     }
-    let mut copy = VerifiedCopy::beside(path, backup)?;
-    let transaction = copy.connection.transaction().map_err(during(RESTORING))?;
-    let tx = &mut Tx::sqlite(&transaction, RESTORING);
-    let (store_id, id) = (random_id()?, random_id()?);
-    // No server has seen this id: the backup's may be live already, with other keys and texts. The former one stays beside it.
-    let sql = "update vitrine.revision set former_id = id, id = $1 \
-               where number = (select revision_number from vitrine.state)";
-    tx.execute(sql, values![&id])?;
-    let sql = "update vitrine.state set store_id = $1, \
-                  revision_id = case when revision_number is null then null else $2 end";
-    tx.execute(sql, values![&store_id, &id])?;
-    FailPoint::CreateIdGiven.pass()?;
-    let after = audit::standing(tx)?;
-    audit::write(tx, context, created(backup, &after))?;
-    let revision = moments::revision(tx, Moment::Live)?;
-    transaction.commit().map_err(during(RESTORING))?;
-    FailPoint::CreateCommitted.pass()?;
-    let endpoints = read_backup(&copy.connection)?;
-    empty_webhooks(&copy.connection).map_err(during(RESTORING))?;
-    end_sessions(&copy.connection).map_err(during(RESTORING))?;
-    copy.place()?;
-    restore_file(path, &store_id, &endpoints)?;
+    let copy = VerifiedCopy::beside(path, backup)?;
+    let partial = Partial::create_beside(path)?;
+    let mut connection = open::private(partial.path())?;
+    let committed = Some(FailPoint::CreateCommitted);
+    let revision = db::write(&mut connection, committed, "restoring the store", |tx| {
+        restore::fill(tx, &copy, backup, context)
+    })?;
+    let store_id = place::id(&connection, "state")?;
+    drop(connection);
+    partial.place()?;
+    restore_file(path, &store_id, &read_backup(&copy.connection)?)?;
     Ok(revision)
-}
-
-/// Ends the sessions of all operators: those of a backup may have ended since.
-fn end_sessions(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("delete from main.operator_session")
-}
-
-/// Empties the tables of a backup that a store in use doesn't have.
-fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(
-        "delete from webhook_state; delete from webhook_endpoint; delete from webhook_attempt;",
-    )
 }
 
 /// Returns the keys and the live assortments of a backup, for
@@ -115,8 +92,8 @@ fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
 pub(crate) fn view(backup: &Path) -> Result<View, StoreError> {
     let unusable = |error| unusable(backup, error);
     let mut connection = open::backup(backup).map_err(unusable)?;
-    let transaction = connection.transaction().map_err(during(RESTORING))?;
-    let tx = &mut Tx::sqlite(&transaction, "reading the backup");
+    let transaction = connection.transaction().map_err(during(READING))?;
+    let tx = &mut Tx::sqlite(&transaction, READING);
     let read = keys::records(tx).and_then(|keys| Ok(View::new(keys, assortment::live(tx)?)));
     read.map_err(unusable)
 }
@@ -139,9 +116,9 @@ fn unusable(backup: &Path, error: StoreError) -> StoreError {
 pub(crate) struct VerifiedCopy {
     // First, so that it is closed before its file is removed.
     pub(crate) connection: Connection,
-    file: Partial,
+    _file: Partial,
     /// Removed at last.
-    directory: Option<TempDir>,
+    _directory: Option<TempDir>,
 }
 
 impl VerifiedCopy {
@@ -153,14 +130,8 @@ impl VerifiedCopy {
             source,
         })?;
         let mut copy = Self::beside(&directory.path().join("copy.db"), backup)?;
-        copy.directory = Some(directory);
+        copy._directory = Some(directory);
         Ok(copy)
-    }
-
-    /// Closes it and gives it its final name.
-    fn place(self) -> Result<(), StoreError> {
-        drop(self.connection);
-        self.file.place()
     }
 
     /// Copies the backup to a new file beside `path`.
@@ -169,7 +140,7 @@ impl VerifiedCopy {
         let source = open::backup(backup).map_err(unusable)?;
         let file = Partial::create_beside(path)?;
         copy(&source, &file, "copying the backup").map_err(unusable)?;
-        let mut connection = open::copied(file.path()).map_err(unusable)?;
+        let mut connection = open::private(file.path()).map_err(unusable)?;
         let mut problems = check::check_file(&mut connection).map_err(unusable)?;
         problems
             .retain(|problem| problem.severity == Severity::Fault && problem.rule != AUDIT_RULE);
@@ -178,8 +149,8 @@ impl VerifiedCopy {
                 FailPoint::RestoreCopyChecked.pass()?;
                 Ok(Self {
                     connection,
-                    file,
-                    directory: None,
+                    _file: file,
+                    _directory: None,
                 })
             }
             Some(first) => Err(StoreError::UnusableBackup {
@@ -263,8 +234,7 @@ impl Partial {
         File::open(folder)
             .and_then(|folder| folder.sync_all())
             .map_err(failed("write", folder))?;
-        FailPoint::FileFolderSynced.pass()?;
-        Ok(())
+        FailPoint::FileFolderSynced.pass()
     }
 }
 

@@ -243,11 +243,13 @@ pub(crate) fn committed(
     point: FailPoint,
     doing: &'static str,
 ) -> Result<(), StoreError> {
-    let outcome = outcome.and_then(|()| Ok(point.pass()?));
-    outcome.map_err(during(doing)).map_err(|error| match error {
-        StoreError::Disk { doing, source } => StoreError::DiskAtCommit { doing, source },
-        other => other,
-    })
+    let outcome = outcome.map_err(during(doing));
+    outcome
+        .and_then(|()| point.pass())
+        .map_err(|error| match error {
+            StoreError::Disk { doing, source } => StoreError::DiskAtCommit { doing, source },
+            other => other,
+        })
 }
 
 /// Returns SQLite's query plan of a statement, which is written as PostgreSQL takes it; one step per line.

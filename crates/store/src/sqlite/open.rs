@@ -93,10 +93,11 @@ fn open_file(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     Connection::open_with_flags(absolute, flags).map_err(cannot_open(path))
 }
 
-/// Opens and migrates a copy of a backup, which stays a single file.
-pub(super) fn copied(path: &Path) -> Result<Connection, StoreError> {
-    // No other process knows it.
+/// Opens and migrates an empty file or a copy of a backup, which stays a single file: no other process knows it.
+pub(super) fn private(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = plain_connection(path, Duration::ZERO)?;
+    let sized = connection.execute_batch(PAGE_SIZE);
+    sized.map_err(cannot_open(path))?;
     migrate(&mut connection, path, MIGRATIONS)?;
     Ok(connection)
 }
@@ -142,18 +143,20 @@ fn open_failure(path: &Path) -> Option<std::io::Error> {
         .or_else(|| std::fs::File::open("/dev/null").err())
 }
 
+/// 16 kB made a catalog's file 42 % smaller; it takes effect only in a new file.
+const PAGE_SIZE: &str = "pragma page_size = 16384;";
+
 fn set_up(connection: &Connection, path: &Path, lock_wait: Duration) -> Result<(), StoreError> {
     let patient_until = Instant::now() + lock_wait;
     loop {
         // `journal_size_limit`: a log that starts again is cut to the size that `wal` leaves alone.
-        // `page_size`: 16 kB made a catalog's file 42 % smaller; it takes effect only in a new file.
-        let done = connection.execute_batch(
-            "pragma page_size = 16384;
+        let done = connection.execute_batch(&format!(
+            "{PAGE_SIZE}
              pragma journal_mode = wal;
              pragma synchronous = full;
              pragma foreign_keys = on;
-             pragma journal_size_limit = 33554432;",
-        );
+             pragma journal_size_limit = 33554432;"
+        ));
         match done.map_err(cannot_open(path)) {
             // While another process creates the store, SQLite refuses to change the journal mode at once, whatever its
             // busy timeout.
@@ -219,8 +222,7 @@ fn migrate(
     FailPoint::StoreMigrated.pass()?;
     // No special error at the commit: the data is the same whether it took effect or not.
     transaction.commit().map_err(&failed)?;
-    FailPoint::StoreMigrationCommitted.pass()?;
-    Ok(())
+    FailPoint::StoreMigrationCommitted.pass()
 }
 
 /// Runs [`recognise`] in a transaction: another process may be creating the store, and a half-created one would look like

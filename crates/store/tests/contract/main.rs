@@ -1,11 +1,11 @@
 //! The contract of the store on both databases: [`suite`] gets a function that opens an empty store.
 //!
 //! - `products.rs`: products to put, and collecting what a store returns
-//! - `publishes.rs`: revisions; `loaded_versions.rs`: versions known by the records they were loaded from; `changes.rs`: differences; `history.rs`: the history; `change_history.rs`, `change_bounds.rs`, `change_gaps.rs`: the history of changes, its bounds and its gaps; `prune.rs`: pruning; `texts.rs`: texts; `fetched.rs`: fetched texts; `keys.rs`: API keys; `key_days.rs`: their requests by day; `assortments.rs`: assortments; `audit.rs`: the audit log, `audit_log.rs`: it after restores and changes by hand
+//! - `publishes.rs`: revisions; `loaded_versions.rs`: versions known by the records they were loaded from; `changes.rs`: differences; `history.rs`: the history; `change_history.rs`: the history of changes; `prune.rs`: pruning; `texts.rs`: texts; `fetched.rs`: fetched texts; `keys.rs`: API keys, and their requests by day; `assortments.rs`: assortments; `audit.rs`: the audit log
 //! - `assigned_keys.rs`: keys with an assortment, in backups and damaged; `assortment_crashes.rs`: crashes while they are written; `kept.rs`: stores with their SQL
 //! - `operators.rs`: operators of the console and their sessions; `webhooks.rs`: webhook endpoints; `overrides.rs`: overrides, and bases beside products
 //! - `format.rs`: stores of other formats; `support/packed.rs`: SQL functions for packed documents
-//! - `sqlite_file.rs`, `sqlite_log.rs`: file and log of the embedded store
+//! - `sqlite_file.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
 #![expect(
@@ -22,11 +22,8 @@ mod assigned_keys;
 mod assortment_crashes;
 mod assortments;
 mod audit;
-mod audit_log;
 #[path = "../support/audited.rs"]
 mod audited;
-mod change_bounds;
-mod change_gaps;
 mod change_history;
 mod changes;
 #[path = "../support/cluster.rs"]
@@ -38,7 +35,6 @@ mod fetched;
 mod format;
 mod history;
 mod kept;
-mod key_days;
 mod keys;
 mod loaded_versions;
 mod operators;
@@ -49,7 +45,6 @@ mod products;
 mod prune;
 mod publishes;
 mod sqlite_file;
-mod sqlite_log;
 mod texts;
 mod webhooks;
 
@@ -69,14 +64,12 @@ fn suite(fresh: impl Fn() -> Arc<Store>) {
         &loaded_versions::ALL[..],
         &changes::ALL,
         &history::ALL,
-        change_bounds::ALL,
         change_history::ALL,
         prune::ALL,
         &texts::ALL,
         &fetched::ALL,
         keys::ALL,
         assortments::ALL,
-        key_days::ALL,
         audit::ALL,
         webhooks::ALL,
         operators::ALL,
