@@ -50,10 +50,9 @@ use vitrine_store::Store;
 
 use apply::{Intent, Mode, Order};
 use guard::Allowance;
-use plan::Detail;
 use progress::Progress;
 use reading::Reading;
-use report::{CompleteReport, Report};
+use report::Report;
 
 pub use reading::OnError;
 pub use rejected::RejectedPath;
@@ -197,8 +196,6 @@ pub struct LoadSettings {
     pub allowances: Vec<Allowance>,
     /// Directory of Markdown files that replace the products' texts.
     pub texts: Option<PathBuf>,
-    /// Path of the complete report, if one is written.
-    pub report: Option<PathBuf>,
     /// Name of the author.
     pub by: String,
     /// Reason, in the author's words.
@@ -217,7 +214,6 @@ impl LoadSettings {
             on_error: OnError::Reject,
             allowances: Vec::new(),
             texts: None,
-            report: None,
             by,
             note: None,
             digest_prefix: Vec::new(),
@@ -230,17 +226,14 @@ impl LoadSettings {
 ///
 /// # Errors
 ///
-/// If an input can't be read, or the store or the report can't be written. Then nothing has changed, unless only the
-/// report failed, last.
+/// If an input can't be read or the store can't be written. Then nothing has changed.
 pub fn load(
     store: &Store,
     inputs: Vec<Opened>,
     settings: LoadSettings,
     progress: &dyn Progress,
 ) -> anyhow::Result<Report> {
-    let complete = settings.report.as_deref().map(CompleteReport::create);
-    let report = Report::with_file(complete.transpose()?);
-    let mut reading = Reading::new(report, settings.on_error, store, progress);
+    let mut reading = Reading::new(settings.on_error, store, progress);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));
@@ -260,16 +253,11 @@ pub fn load(
         reading.check_retirements(retire, texts.as_ref());
     }
     let (mut report, records) = reading.finish()?;
-    report.flush()?;
     if let Some(mut records) = records {
         progress.writing(records.count);
         let order = Order {
             mode: &settings.mode,
             intent: settings.intent,
-            detail: match settings.report {
-                Some(_) => Detail::Fields,
-                None => settings.intent.detail(),
-            },
             allowances: &settings.allowances,
             texts: texts.as_ref().zip(settings.texts.as_deref()),
             by: settings.by,
@@ -279,7 +267,6 @@ pub fn load(
         report.applied = apply::apply(store, &mut records, order, &mut report, progress)?;
     }
     progress.finish();
-    report.finish().with_context(|| report.describe_outcome())?;
     Ok(report)
 }
 

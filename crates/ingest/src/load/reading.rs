@@ -57,19 +57,14 @@ pub(super) struct Reading<'p> {
 }
 
 impl<'p> Reading<'p> {
-    pub(super) fn new(
-        report: Report,
-        on_error: OnError,
-        store: &'p Store,
-        progress: &'p dyn Progress,
-    ) -> Self {
+    pub(super) fn new(on_error: OnError, store: &'p Store, progress: &'p dyn Progress) -> Self {
         let known = Arc::default();
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
             OnError::Skip { rejected } => (true, rejected),
         };
         Self {
-            report,
+            report: Report::default(),
             store,
             progress,
             codes: FirstPlaces::default(),

@@ -31,7 +31,7 @@ Examples:
   vitrine load --dry-run products.ndjson
   vitrine load --mode merge --retire OLD-GB new.json
   vitrine load --texts texts/ products.ndjson
-  vitrine load --on-error skip --report report.json products.ndjson
+  vitrine load --on-error skip products.ndjson
   vitrine load --allow retire=60% smaller.ndjson
   curl -s https://feed.example/products | vitrine load -
   vitrine load --template csv > products.csv";
@@ -71,9 +71,6 @@ pub(super) struct Load {
     /// the products.
     #[arg(long, value_name = "DIRECTORY")]
     texts: Option<PathBuf>,
-    /// Write the complete report, with every finding and every field that changes, to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
     /// Show what would change, field by field, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -171,16 +168,12 @@ impl Load {
             OnErrorArg::Reject if self.rejected.is_none() => OnError::Reject,
             OnErrorArg::Reject => exit_with_usage_error("--rejected needs `--on-error skip`"),
         };
-        if self.report.is_some() && self.report == self.rejected {
-            exit_with_usage_error("--report and --rejected name the same file; use two files");
-        }
         Ok(LoadSettings {
             mode,
             intent,
             on_error,
             allowances: self.allow.clone(),
             texts: self.texts.clone(),
-            report: self.report.clone(),
             note: self.note.clone(),
             ..LoadSettings::replace(operator())
         })
