@@ -2,7 +2,7 @@
 //!
 //! - [`read`]: splits inputs into records; detects formats by content
 //! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores, and renders valid records (`rendered`);
-//!   `reading` takes all inputs, and puts these into a `spool`, as `records`, and `rejected` ones into a `whole_file`
+//!   `reading` takes all inputs, and puts these into a `spool`, as `records`, and `rejected` ones into a file
 //! - [`apply`]: publishes products as one revision, or nothing; [`plan`] and [`difference`] list the changes, and
 //!   [`guard`] refuses suspicious ones
 //!
@@ -34,7 +34,6 @@ mod spooled;
 pub(crate) mod stored_texts;
 pub mod texts;
 mod waiting;
-mod whole_file;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -55,7 +54,6 @@ use reading::Reading;
 use report::Report;
 
 pub use reading::OnError;
-pub use rejected::RejectedPath;
 
 /// Input of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::read::CSV_TEMPLATE;
 use vitrine_ingest::load::report::{Place, Report, Verdict, shown};
-use vitrine_ingest::load::{self, Input, LoadSettings, OnError, RejectedPath};
+use vitrine_ingest::load::{self, Input, LoadSettings, OnError};
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::plain_text::PlainText;
@@ -59,8 +59,8 @@ pub(super) struct Load {
     /// Effect of a record with a fault.
     #[arg(long, value_name = "WHAT", default_value = "reject")]
     on_error: OnErrorArg,
-    /// With `--on-error skip`: file for rejected records with their reasons; by default NAME.rejected.ndjson beside the
-    /// first input, and for rows of tables NAME.rejected.csv.
+    /// With `--on-error skip`: file for rejected records with their reasons, in place of those of an earlier load; by
+    /// default NAME.rejected.ndjson beside the first input.
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
     /// Raise a limit of the guard: `retire`, `not-orderable`, `states` (out of LIVE), `emptied-lists` (20% of the live
@@ -207,9 +207,9 @@ impl Load {
 
     /// Returns the path for rejected records: the given one, or one beside the first input. For a directory it is
     /// outside of it, so that the next load doesn't read the file.
-    fn rejected_file(&self) -> RejectedPath {
+    fn rejected_file(&self) -> PathBuf {
         if let Some(path) = &self.rejected {
-            return RejectedPath::Named(path.clone());
+            return path.clone();
         }
         let first = self.files.first().map(PathBuf::as_path);
         let path = first
@@ -226,7 +226,7 @@ impl Load {
         for ending in [".gz", ".zst", ".ndjson", ".jsonl", ".json", ".csv"] {
             stem = stem.strip_suffix(ending).unwrap_or(stem);
         }
-        RejectedPath::Beside(path.with_file_name(format!("{stem}.rejected")))
+        path.with_file_name(format!("{stem}.rejected.ndjson"))
     }
 }
 

@@ -5,6 +5,8 @@ use super::columns::{COLUMNS, Column, Of};
 /// Source cells of a record that was a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cells {
+    /// Cell separator of the table.
+    pub(super) separator: u8,
     /// Name of the detail object; empty if there is none.
     pub(super) payout_type: String,
     /// Columns whose fields are in the cell `detail`.
@@ -53,6 +55,7 @@ mod tests {
     #[test]
     fn pointer_has_its_source_column() {
         let cells = Cells {
+            separator: b',',
             payout_type: "gift_card".to_owned(),
             stated_in_detail: vec!["website_url"],
             arrays: Vec::new(),

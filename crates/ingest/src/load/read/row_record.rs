@@ -20,7 +20,11 @@ type Object<'r> = Vec<(Cow<'r, str>, Node<'r>)>;
 /// # Errors
 ///
 /// If a cell is malformed JSON, or a value is given twice.
-pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Vec<Finding>> {
+pub(super) fn record(
+    place: &Place,
+    row: &Row<'_>,
+    separator: u8,
+) -> Result<(String, Cells), Vec<Finding>> {
     let mut faults = Vec::new();
     // Always present, so that the fault of a missing value names the column.
     let mut product: Object<'_> = vec![("customer_service".into(), Node::Object(Vec::new()))];
@@ -52,6 +56,7 @@ pub(super) fn record(place: &Place, row: &Row<'_>) -> Result<(String, Cells), Ve
             .filter(|(column, cell)| is_array(column, cell))
             .map(|(column, _)| column.name);
         let cells = Cells {
+            separator,
             payout_type: payout_type.to_owned(),
             stated_in_detail,
             arrays: arrays.collect(),

@@ -89,8 +89,8 @@ pub struct Applied {
 pub struct Rejected {
     /// Number of records.
     pub records: u64,
-    /// Files with the records and the reasons: one for JSON, and one for each table format.
-    pub files: Vec<PathBuf>,
+    /// File with the records and the reasons, if one was written.
+    pub file: Option<PathBuf>,
     /// True if nothing was retired, because some records have no readable code, or the same one.
     pub keeps_all: bool,
 }
@@ -234,7 +234,7 @@ impl Report {
         };
         let Rejected {
             records,
-            files,
+            file,
             keeps_all,
         } = &self.rejected;
         json!({
@@ -248,7 +248,7 @@ impl Report {
                 .map(|one| json!({"override": one.override_number, "changes": one.changes}))
                 .collect::<Vec<_>>(),
             "guard": applied.map_or(&[][..], |applied| &applied.exceeded),
-            "rejected": {"records": records, "files": files, "keeps_all": keeps_all},
+            "rejected": {"records": records, "file": file, "keeps_all": keeps_all},
             "fault_count": self.fault_count,
             "faults": self.faults,
             "faults_by_rule": groups(Severity::Fault),
@@ -312,14 +312,12 @@ impl Rejected {
         if self.records > 0 {
             let (records, plural) = (self.records, plural(self.records));
             write!(out, "{records} record{plural} rejected")?;
-            let files = self.files.iter().map(|file| file.display().to_string());
-            let files: Vec<String> = files.collect();
-            if !files.is_empty() {
-                let files = files.join(" and ");
-                let files = single_line(&files);
+            if let Some(file) = &self.file {
+                let file = file.display().to_string();
+                let file = single_line(&file);
                 write!(
                     out,
-                    ", with the reasons in {files}: correct them and load that with --mode merge"
+                    ", with the reasons in {file}: correct them and load that with --mode merge"
                 )?;
             }
             out.push('\n');
