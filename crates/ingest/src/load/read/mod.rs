@@ -72,7 +72,7 @@ impl Record {
     /// Returns the cell separator of the table from which the value at a JSON pointer came; `None` for a cell of JSON.
     pub(crate) fn separator_at(&self, pointer: &str) -> Option<u8> {
         let cells = self.cells.as_ref()?;
-        let is_json = columns::find(&cells.column(pointer)?)?.kind == Kind::Detail;
+        let is_json = columns::find(&cells.column(pointer)?)?.kind == Kind::Json;
         (!is_json).then_some(cells.separator)
     }
 
