@@ -268,11 +268,6 @@ fn scheduled_overrides_and_lists_are_compared() {
     assert!(set(&["categories-=new"]).contains("override 5 sets"));
     let narrowed = set(&["maximum_value=1", "--allow", "not-orderable=100%"]);
     assert!(!narrowed.contains("takes precedence"), "{narrowed}");
-    let orderable = set(&["is_orderable=true"]);
-    assert!(
-        orderable.contains("can't be ordered all the same: override 7 narrows their amounts"),
-        "{orderable}"
-    );
     let shown = store.ok(&["overrides", "show", "4"]);
     assert!(shown.contains("of which it changes 1"), "{shown}");
     let ended = store.ok(&["overrides", "end", "4", "--note", "no longer on sale"]);
