@@ -95,7 +95,7 @@ fn both_rows_of_a_repeated_code_come_back() {
     );
     let entries = lines(&store.path("feed.rejected.ndjson"));
     let mut names: Vec<&Value> = entries.iter().map(|entry| &entry["name"]).collect();
-    names.sort_by_key(|name| name.to_string());
+    names.sort_by_key(ToString::to_string);
     assert_eq!(names, [&json!("Product A"), &json!("second")]);
 }
 

@@ -128,38 +128,6 @@ fn lists_and_states_name_who_made_them() {
 }
 
 #[test]
-fn enable_names_overrides_by_other_commands() {
-    let store = Store::of(&["A", "B", "C"].map(gift_card));
-    let state = "state=TEMPORARILY_DISABLED";
-    set(&store, "*", &[state]);
-    let told = refused(&store, 1, &["enable", "A", "B"]);
-    for part in [
-        "none of the 2 selected products is disabled by `vitrine disable` now",
-        "override 1 sets state=TEMPORARILY_DISABLED of 2 products: `vitrine overrides end 1` ends it",
-    ] {
-        assert!(told.contains(part), "{part}: {told}");
-    }
-    assert!(!told.contains("loads brought"), "{told}");
-    store.ok(&["disable", "A", "--allow", "not-orderable=100%"]);
-    let enabled = store.run(&["enable", "A"]);
-    assert_eq!(enabled.status.code(), Some(0));
-    let noted = text(&enabled.stderr);
-    let expected = "note: override 1 stays: it sets state=TEMPORARILY_DISABLED of 1 product";
-    assert!(noted.contains(expected), "{noted}");
-    store.ok(&["overrides", "end", "1"]);
-    store.ok(&["hide", "C", "--allow", "retire=100%"]);
-    let told = refused(&store, 1, &["enable", "C"]);
-    let expected =
-        "the selected product isn't disabled by `vitrine disable` now; override 3 hides 1 product";
-    assert!(told.contains(expected), "{told}");
-    let told = refused(&store, 1, &["enable", "A"]);
-    assert!(
-        told.contains("its state is the one that loads brought"),
-        "{told}"
-    );
-}
-
-#[test]
 fn hidden_products_are_known_in_older_revisions() {
     let store = Store::of(&["A", "B"].map(gift_card));
     store.ok(&["hide", "B", "--allow", "retire=100%"]);
@@ -308,7 +276,7 @@ fn console_says_what_overrides_do() {
     };
     set(store, "A-1", &["state=TEMPORARILY_DISABLED"]);
     let told = plan("/acts/enable", &[("code", "A-1")]);
-    let expected = "override 1 sets state=TEMPORARILY_DISABLED of 1 product";
+    let expected = "no active override by <code>vitrine disable</code>";
     assert!(told.contains(expected), "{told}");
     let same = [("code", "B-1"), ("value", "discount_multiplier=0.050")];
     let told = plan("/acts/set", &same);
