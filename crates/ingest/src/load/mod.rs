@@ -28,7 +28,6 @@ mod records;
 mod rejected;
 mod rendered;
 pub mod report;
-mod single_pass;
 mod spool;
 mod spooled;
 pub(crate) mod stored_texts;
