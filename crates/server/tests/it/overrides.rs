@@ -42,7 +42,7 @@ fn four_stories_take_one_command_each() {
     store.load(SAMPLE);
     assert_eq!(seen(&server, &key, SHOE), down);
     // Back to the feed's word.
-    store.ok(&["enable", "BRIARWICK-*"]);
+    store.ok(&["overrides", "end", "--codes", "BRIARWICK-*"]);
     let after = wait_until(&server, &key, SHOE, |product| {
         product["is_orderable"] == true
     });
