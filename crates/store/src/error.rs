@@ -97,11 +97,14 @@ pub enum StoreError {
     },
     /// Another process is writing.
     #[error(
-        "the store is locked by another process; gave up after {waited_seconds} s; nothing was changed, try again later"
+        "the store is locked by {}; gave up after {waited_seconds} s; nothing was changed, try again later",
+        holder.as_deref().unwrap_or("another process")
     )]
     Busy {
         /// Time that this process waited, in seconds.
         waited_seconds: u64,
+        /// Application name and address of the session of PostgreSQL that writes, if it can be found.
+        holder: Option<String>,
     },
     /// A file of that name exists.
     #[error(

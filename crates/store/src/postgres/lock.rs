@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use tokio_postgres::types::Type;
+
 use super::READ_TIMEOUT;
-use super::session::Session;
+use super::session::{Session, get};
 use crate::StoreError;
 
 /// Subject of a lock: the second number of its PostgreSQL advisory lock, after "Vitr".
@@ -45,9 +47,26 @@ pub(crate) fn take(
     match session.run_within(limit, WAITING, &sql) {
         Err(StoreError::Busy { .. }) => Err(StoreError::Busy {
             waited_seconds: lock_wait.as_secs(),
+            holder: holder(session, id).unwrap_or_default(),
         }),
         outcome => outcome,
     }
+}
+
+/// Returns the name of the session that holds a lock, if it can be found.
+fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> {
+    session.run(WAITING, "rollback")?;
+    let sql = "select concat_ws(', from ', a.application_name, a.client_addr::text) \
+               from pg_catalog.pg_locks l join pg_catalog.pg_stat_activity a on a.pid = l.pid \
+               where l.locktype = 'advisory' and l.granted and l.objid = $1::int4::oid \
+                  and l.classid = x'56697472'::int::oid \
+                  and l.database = (select oid from pg_catalog.pg_database \
+                     where datname = current_database())";
+    let row = session.row(WAITING, sql, &[(&id, Type::INT4)])?;
+    let name: String = row.map(|row| get(&row, 0)).transpose()?.unwrap_or_default();
+    // On one line: the name of another program may contain anything.
+    let line = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok((!line.is_empty()).then(|| line.chars().take(120).collect()))
 }
 
 #[cfg(test)]
@@ -75,7 +94,13 @@ mod tests {
         take(&mut holder, Lock::Keys, Duration::ZERO).unwrap();
         waiter.set_timeout(Duration::from_millis(500));
         let busy = take(&mut waiter, Lock::Keys, Duration::from_secs(1));
-        let is_busy = matches!(&busy, Err(StoreError::Busy { waited_seconds: 1 }));
+        let is_busy = matches!(
+            &busy,
+            Err(StoreError::Busy {
+                waited_seconds: 1,
+                ..
+            })
+        );
         assert!(is_busy, "{busy:?}");
     }
 }

@@ -446,7 +446,10 @@ impl Failure {
             SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => {
                 StoreError::Missing { place }
             }
-            SqlState::LOCK_NOT_AVAILABLE => StoreError::Busy { waited_seconds: 0 },
+            SqlState::LOCK_NOT_AVAILABLE => StoreError::Busy {
+                waited_seconds: 0,
+                holder: None,
+            },
             SqlState::DISK_FULL => StoreError::Full,
             SqlState::IO_ERROR => StoreError::Disk { doing, source },
             SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {

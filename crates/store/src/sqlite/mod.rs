@@ -137,6 +137,7 @@ impl SqliteStore {
         outcome.map_err(|error| match error {
             StoreError::Busy { .. } => StoreError::Busy {
                 waited_seconds: self.lock_wait.as_secs(),
+                holder: None,
             },
             other => other,
         })
@@ -217,9 +218,10 @@ impl SqliteStore {
 /// Converts SQLite's errors, adding the failed operation.
 pub(crate) fn during(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            StoreError::Busy { waited_seconds: 0 }
-        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
+            waited_seconds: 0,
+            holder: None,
+        },
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(source.to_string()),
         // `CannotOpen` and `ReadOnly`: out of descriptors, for one. If SQLite can't open for writing, it opens for reading.
