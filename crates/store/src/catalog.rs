@@ -11,41 +11,32 @@ use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
 use crate::StoreError;
-use crate::db::{Db, Plan, Row, Tx, Value, values};
+use crate::db::{Plan, Row, Tx, Value, values};
 use crate::moments;
 use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState};
 use crate::values::{ListCache, TakenDown, from_millis, text_digest};
 
-pub(crate) use self::changes::read as read_changes;
 pub(crate) use self::product_row::{BASES, PRODUCT_COLUMNS, ProductRow, VERSIONS};
 
 pub(crate) const READING: &str = "reading the catalog";
 pub(crate) const POLLING: &str = "polling for changes";
 
-/// See [`Store::state`](crate::Store::state).
-pub(crate) fn state(tx: &mut Tx<'_>) -> Result<StoreState, StoreError> {
-    let sql = "select store_id, revision_id, texts_counter, keys_counter, assortments_counter, \
-               assortments_accepted from vitrine.state";
-    let state = tx.row(sql, &[], |row| {
-        Ok(StoreState {
-            store_id: row.get(0)?,
-            revision_id: row.get(1)?,
-            texts: row.count(2)?,
-            keys: row.count(3)?,
-            assortments: row.count(4)?,
-            assortments_accepted: row.get::<Option<i64>>(5)?.map(from_millis).transpose()?,
-        })
-    })?;
-    state.ok_or_else(|| StoreError::Damaged("the row of its state is missing".to_owned()))
-}
-
-/// See [`Store::read_catalog`](crate::Store::read_catalog).
-pub(crate) fn read(
-    db: Db<'_>,
-    texts_kept_since: Timestamp,
-    visit: ItemVisitor<'_>,
-) -> Result<(StoreState, Option<Revision>), StoreError> {
-    db.read(READING, |tx| {
+impl crate::Store {
+    /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
+    /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
+    ///
+    /// Returns the [`state`](Self::state) of that moment and the live revision, or `None` if nothing was published
+    /// yet.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read, or `visit` fails.
+    pub fn read_catalog(
+        &self,
+        texts_kept_since: Timestamp,
+        visit: ItemVisitor<'_>,
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        self.db().read(READING, |tx| {
         let state = state(tx)?;
         let Some(revision) = moments::revision(tx, Moment::Live)? else {
             return Ok((state, None));
@@ -63,6 +54,24 @@ pub(crate) fn read(
         texts(tx, ALL_TEXTS, values![since], visit)?;
         Ok((state, Some(revision)))
     })
+    }
+}
+
+/// See [`Store::state`](crate::Store::state).
+pub(crate) fn state(tx: &mut Tx<'_>) -> Result<StoreState, StoreError> {
+    let sql = "select store_id, revision_id, texts_counter, keys_counter, assortments_counter, \
+               assortments_accepted from vitrine.state";
+    let state = tx.row(sql, &[], |row| {
+        Ok(StoreState {
+            store_id: row.get(0)?,
+            revision_id: row.get(1)?,
+            texts: row.count(2)?,
+            keys: row.count(3)?,
+            assortments: row.count(4)?,
+            assortments_accepted: row.get::<Option<i64>>(5)?.map(from_millis).transpose()?,
+        })
+    })?;
+    state.ok_or_else(|| StoreError::Damaged("the row of its state is missing".to_owned()))
 }
 
 /// Digests of all texts, for [`texts`].

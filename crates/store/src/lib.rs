@@ -46,30 +46,22 @@ mod texts;
 mod values;
 pub mod webhooks;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
 pub use address::{IfMissing, StoreAddress};
-use audit::AuditContext;
 use check::Problem;
 use db::Db;
 pub use error::StoreError;
 pub use keys::KeyDecision;
 use overrides::StorePublication;
-use postgres::{PostgresStore, WORK_TIMEOUT};
+use postgres::PostgresStore;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
+use record::StoreState;
 pub use record::TextStatus;
-use record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Moment, ProductVisitor,
-    PublishedRevision, StoreState, StoredProduct, VersionSpan,
-};
 use sqlite::SqliteStore;
 
 /// Persistent storage of the catalog and its API keys.
@@ -130,45 +122,6 @@ impl Store {
         }
     }
 
-    /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
-    /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
-    ///
-    /// Returns the [`state`](Self::state) of that moment and the live revision, or `None` if nothing was published
-    /// yet.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or `visit` fails.
-    pub fn read_catalog(
-        &self,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        catalog::read(self.db(), texts_kept_since, visit)
-    }
-
-    /// Reads the differences between the revision `since` and the live one, as of one moment: first the products that
-    /// changed or were retired, each once, then the texts that products of either revision name, as
-    /// [`read_catalog`](Self::read_catalog) would. It may visit more, never less.
-    ///
-    /// Returns the [`state`](Self::state) of that moment and the live revision; or `None`, having visited nothing, if
-    /// the differences are unknown (a pruned or foreign revision), more than `max_products` differ, or `since` was
-    /// replaced before `texts_kept_since`, so that texts that are no longer served would be missed. Texts taken down or
-    /// put back aren't included: see [`StoreState::texts`].
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or `visit` fails.
-    pub fn read_changes(
-        &self,
-        since: &Revision,
-        max_products: u32,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        catalog::read_changes(self.db(), since, max_products, texts_kept_since, visit)
-    }
-
     /// Returns whether the database that [`state`](Self::state) asks is a replica, which may be behind its primary.
     pub fn is_replica(&self) -> Result<bool, StoreError> {
         match self.db() {
@@ -193,106 +146,6 @@ impl Store {
         }
     }
 
-    /// Returns the newest revisions, at most `limit` of them, newest first.
-    pub fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        moments::revisions(self.db(), limit)
-    }
-
-    /// Returns the revision of this number, if it exists.
-    pub fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-        moments::published(self.db(), number)
-    }
-
-    /// Returns the revision that was live at a time; `None` before the first.
-    pub fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
-        moments::published_at(self.db(), time)
-    }
-
-    /// Reads the products of a moment, in ascending order of codes. Returns its revision, or `None` if it doesn't
-    /// exist.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, `visit` fails, or the revision was pruned ([`StoreError::Pruned`]).
-    pub fn read_products(
-        &self,
-        moment: Moment,
-        visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
-        self.db().read_within(WORK_TIMEOUT, moments::READING, |tx| {
-            moments::at(tx, moment, |tx, revision| {
-                moments::visit_products(tx, moment, visit)?;
-                Ok(revision)
-            })
-        })
-    }
-
-    /// Returns a product at a moment; `None` if it wasn't live then, or the revision doesn't exist.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    pub fn product(
-        &self,
-        code: &ProductCode,
-        moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError> {
-        let found = self.db().quick(moments::READING, |tx| {
-            moments::at(tx, moment, |tx, _| {
-                moments::products_of(tx, &[code.as_str()], moment)
-            })
-        })?;
-        Ok(found.and_then(|found| found.into_iter().next()))
-    }
-
-    /// Returns the spans of revisions in which stored versions of a product were live, at most `limit` of them, newest
-    /// first. Between two spans the product wasn't live.
-    pub fn version_spans(
-        &self,
-        code: &ProductCode,
-        limit: u32,
-    ) -> Result<Vec<VersionSpan>, StoreError> {
-        moments::version_spans(self.db(), code, limit)
-    }
-
-    /// Returns the products that the revision of this number changed, in ascending order of codes: at most `limit`, only
-    /// codes above `after`, and only changes of the kind `kind`, if these are given; none if the revision doesn't exist.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    pub fn revision_changes(
-        &self,
-        number: u64,
-        kind: Option<ChangeKind>,
-        after: Option<&ProductCode>,
-        limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError> {
-        moments::revision_changes(self.db(), number, kind, after, limit)
-    }
-
-    /// Returns a text's Markdown, even if it was taken down.
-    pub fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-        Ok(self.texts(&[*digest])?.remove(digest))
-    }
-
-    /// Returns those of these texts, a product's, that the store has; even those that were taken down.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn texts(
-        &self,
-        digests: &[TextDigest],
-    ) -> Result<HashMap<TextDigest, PackedMarkdown>, StoreError> {
-        texts::read(self.db(), digests)
-    }
-
-    /// Returns the text last fetched from an outside URL, and whether it is served.
-    pub fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
-        texts::fetched(self.db(), url)
-    }
-
     /// Begins a publish. There is one at a time: waits for another writer, and fails with [`StoreError::Busy`] if that
     /// takes too long.
     pub fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
@@ -304,17 +157,6 @@ impl Store {
     pub fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let begun = publish::StorePublish::to_read(self.db())?;
         Ok(Box::new(dry_run::DryRun::new(begun)))
-    }
-
-    /// Takes a text down at once, or puts it back, with an entry in the audit log if that changes its status. Returns
-    /// whether the store has such a text.
-    pub fn set_text_status(
-        &self,
-        digest: &TextDigest,
-        status: TextStatus,
-        context: &AuditContext,
-    ) -> Result<bool, StoreError> {
-        texts::set_status(self.db(), digest, status, context)
     }
 
     /// Checks that all stored data is as it was written, as of one moment and while others write. Returns the problems.
