@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! - [`assortments`]: rules of assortments from JSON and TOML
+//! - [`assortments`]: rules of assortments from JSON
 //! - [`overrides`]: values that operators lay over loaded products; `as_texts`: their JSON; `members`: JSON whose members are replaced
 //! - [`load`]: files to a revision: read, check, apply
 //! - [`export`]: stored products as records

@@ -8,7 +8,7 @@ pub mod csv;
 use std::borrow::Cow;
 
 use anyhow::Context as _;
-use vitrine_model::content::{TextDigest, TextName};
+use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_store::Store;
 use vitrine_store::record::{OwnText, StoredProduct};
 
@@ -60,6 +60,8 @@ fn with_texts<'a>(
     let Node::Object(members) = content else {
         return Ok(content);
     };
+    let digests: Vec<TextDigest> = product.own_texts.iter().map(|own| own.digest).collect();
+    let texts = store.texts(&digests)?;
     let mut loaded = Vec::with_capacity(members.len());
     for (key, value) in members {
         let name = key.strip_suffix("_markdown_url");
@@ -75,7 +77,10 @@ fn with_texts<'a>(
             continue;
         };
         let markdown_key = Cow::Owned(format!("{}_md", name.as_str()));
-        loaded.push((markdown_key, Node::Text(markdown(store, digest)?.into())));
+        loaded.push((
+            markdown_key,
+            Node::Text(unpacked(texts.get(digest), digest)?.into()),
+        ));
         if let Some(source) = source {
             loaded.push((key, Node::Text(source.clone().into())));
         }
@@ -85,7 +90,10 @@ fn with_texts<'a>(
 
 /// Returns the Markdown of a text.
 pub(crate) fn markdown(store: &Store, digest: &TextDigest) -> anyhow::Result<String> {
+    unpacked(store.text(digest)?.as_ref(), digest)
+}
+
+fn unpacked(packed: Option<&PackedMarkdown>, digest: &TextDigest) -> anyhow::Result<String> {
     let missing = || format!("the text {digest} is missing; run `vitrine check`");
-    let packed = store.text(digest)?.with_context(missing)?;
-    packed.unpack_as(digest).with_context(missing)
+    (packed.with_context(missing)?.unpack_as(digest)).with_context(missing)
 }

@@ -76,8 +76,6 @@ pub struct Order<'o> {
     pub mode: &'o Mode,
     /// Apply or dry run.
     pub intent: Intent,
-    /// Detail of the plan.
-    pub detail: Detail,
     /// Limits of the guard that replace the default ones.
     pub allowances: &'o [Allowance],
     /// Files that replace the texts of records, and their directory.
@@ -109,7 +107,7 @@ pub(super) fn apply(
     };
     let mut applying = Applying {
         publication: &mut *publication,
-        plan: Plan::new(order.detail),
+        plan: Plan::new(order.intent.detail()),
         tally: Tally::default(),
         held_texts: HeldTexts::new(store),
         texts: order

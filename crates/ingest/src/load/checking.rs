@@ -38,8 +38,7 @@ impl Outcome {
         packer: &mut Packer,
     ) -> Self {
         // The JSON of a row doesn't tell all that the check looks at.
-        let is_json = record.row.is_none();
-        let hash = is_json.then(|| RecordHash::of(&record.json));
+        let hash = (!record.is_row()).then(|| RecordHash::of(&record.json));
         let known = hash.and_then(|hash| known.find(hash));
         if let Some(known) = known
             && known.warnings == Warnings::None

@@ -108,16 +108,9 @@ const fn saves(
     }
 }
 
-const SPREADSHEETS: [Spreadsheet; 9] = [
+const SPREADSHEETS: [Spreadsheet; 8] = [
     saves("Excel", "\u{feff}", [",", "\r\n"], false, true),
     saves("Excel, German", "\u{feff}", [";", "\r\n"], false, true),
-    saves(
-        "Excel, sep=",
-        "\u{feff}sep=;\r\n",
-        [";", "\r\n"],
-        false,
-        true,
-    ),
     saves("Excel, Macintosh", "\u{feff}", [";", "\r"], false, true),
     saves("LibreOffice", "", [",", "\n"], false, true),
     saves("LibreOffice, all texts quoted", "", [";", "\n"], true, true),

@@ -27,8 +27,8 @@ pub(crate) enum Kind {
     Texts,
     /// A list that can be null: an empty cell is null.
     Amounts,
-    /// The detail object, as JSON.
-    Detail,
+    /// JSON: an empty cell is null.
+    Json,
 }
 
 /// Owner of a column's field.
@@ -38,16 +38,17 @@ pub(crate) enum Of {
     Product,
     /// The detail objects of these payout types.
     Types(&'static [&'static str]),
-    /// The detail object of any payout type.
-    AnyType,
+    /// The detail objects of all other payout types, whole.
+    OtherTypes,
 }
 
 impl Of {
     /// Returns true if products of this payout type have the field.
     pub(crate) fn has(self, payout_type: &str) -> bool {
         match self {
-            Self::Product | Self::AnyType => true,
+            Self::Product => true,
             Self::Types(types) => types.contains(&payout_type),
+            Self::OtherTypes => !KNOWN_TYPES.contains(&payout_type),
         }
     }
 }
@@ -56,6 +57,7 @@ impl Of {
 pub(crate) const KNOWN_TYPES: &[&str] = &["gift_card", "subscription", "payment"];
 
 const VOUCHERS: Of = Of::Types(&["gift_card", "subscription"]);
+const SUBSCRIPTIONS: Of = Of::Types(&["subscription"]);
 const GIFT_CARDS: Of = Of::Types(&["gift_card"]);
 const AMOUNTS: Of = Of::Types(&["gift_card", "payment"]);
 const KNOWN: Of = Of::Types(KNOWN_TYPES);
@@ -70,7 +72,7 @@ const fn column(name: &'static str, path: &'static [&'static str], kind: Kind, o
 }
 
 const fn text(path: &'static [&'static str; 2]) -> Column {
-    column(path[1], path, Kind::Text, Of::AnyType)
+    column(path[1], path, Kind::Text, KNOWN)
 }
 
 /// Columns whose fields any record so far has, null or not: a bit for each.
@@ -119,8 +121,8 @@ impl Stated {
 }
 
 /// All columns, in the template's order.
-pub(crate) static COLUMNS: [Column; 43] = {
-    use Kind::{Amounts, Detail, Flag, Number, Text, Texts};
+pub(crate) static COLUMNS: [Column; 44] = {
+    use Kind::{Amounts, Flag, Json, Number, Text, Texts};
     use Of::Product;
     [
         column("name", &["name"], Text, Product),
@@ -215,6 +217,12 @@ pub(crate) static COLUMNS: [Column; 43] = {
             Amounts,
             GIFT_CARDS,
         ),
+        column(
+            "subscription_plans",
+            &["subscription_plans"],
+            Json,
+            SUBSCRIPTIONS,
+        ),
         text(&["content_resources", "description_md"]),
         text(&["content_resources", "description_markdown_url"]),
         text(&["content_resources", "disclaimer_md"]),
@@ -230,7 +238,7 @@ pub(crate) static COLUMNS: [Column; 43] = {
         text(&["content_resources", "redemption_instructions_md"]),
         text(&["content_resources", "redemption_instructions_markdown_url"]),
         text(&["content_resources", "locale"]),
-        column("detail", &[], Detail, Of::AnyType),
+        column("detail", &[], Json, Of::OtherTypes),
     ]
 };
 
@@ -282,11 +290,12 @@ mod tests {
             .lines()
             .map(|line| line.split(" | ").collect())
             .collect();
-        let fields = COLUMNS.iter().filter(|column| column.kind != Kind::Detail);
+        let fields = COLUMNS.iter().filter(|column| column.of != Of::OtherTypes);
         for column in fields {
-            let name = match column.of {
-                Of::AnyType => column.path[1].to_owned(),
-                _ => column.path.join("_"),
+            let is_text = column.path[0] == "content_resources";
+            let name = match is_text {
+                true => column.path[1].to_owned(),
+                false => column.path.join("_"),
             };
             assert_eq!(column.name, name, "the document says how columns are named");
             // All texts share a row.
@@ -303,11 +312,12 @@ mod tests {
                 Kind::Number => &["whole number"],
                 Kind::Texts => &["list of strings"],
                 Kind::Amounts => &["list of decimals"],
-                Kind::Detail => &[],
+                Kind::Json => &["list of objects"],
             };
             let of = match column.of {
                 Of::Product => "the product".to_owned(),
-                Of::AnyType => "any payout type".to_owned(),
+                _ if is_text => "any payout type".to_owned(),
+                Of::OtherTypes => String::new(),
                 Of::Types(types) => format!("`{}`", types.join("`, `")),
             };
             let is_documented = rows.iter().any(|row| match &row[..] {

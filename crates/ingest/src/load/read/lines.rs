@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::values::read_stream;
-use super::{Item, MAX_RECORD_BYTES, Record, Sink, Source, TOO_LARGE};
+use super::{Item, MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
 use crate::load::report::{Finding, MAX_SHOWN_CHARACTERS, Place, shown};
 
 /// Returns true if an input that begins with `head` has one record per line.
@@ -137,14 +137,14 @@ pub(super) fn read_lines(
 fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
     let Ok(json) = std::str::from_utf8(json) else {
         let message = "expected UTF-8; convert the input first";
-        let text = String::from_utf8_lossy(json).into_owned();
+        let text = String::from_utf8_lossy(json);
         let finding = Finding {
             value: Some(shown(&text)),
             ..Finding::fault(place, "utf8", message)
         };
         sink(Item::Unreadable {
             findings: vec![finding],
-            source: Some(Source::Text(text)),
+            is_record: true,
         });
         return Ok(());
     };
