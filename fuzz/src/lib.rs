@@ -9,7 +9,7 @@
 //! - [`headers`]: key, version, `If-None-Match`, `Accept-Encoding`, request id: whole responses
 //! - [`assortments`]: rules of assortments
 //! - [`load`]: JSON and CSV to records, products and back
-//! - [`records`]: JSON records, by the quick parser and the careful one
+//! - [`records`]: JSON records, by the parser of loads and another one
 //! - [`compressed`]: compressed inputs of loads
 //! - [`markdown`]: safety of HTML; [`markdown_time`]: time of rendering
 //! - [`snapshot`]: damaged snapshot files

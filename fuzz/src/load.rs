@@ -53,7 +53,8 @@ impl Read for Pieces<'_> {
 pub fn check_items(bytes: &[u8], items: &[Item]) {
     // A record or finding takes at least a byte.
     assert!(items.len() <= bytes.len() + 1, "{} items", items.len());
-    let is_blank = without_prelude(bytes).trim_ascii_start().is_empty();
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let is_blank = text.trim_ascii_start().is_empty();
     if !is_blank && items.is_empty() {
         // An empty array, list or stream of them is reported by the load itself.
         assert!(bytes.contains(&b'['), "nothing was read, and nothing said");
@@ -78,19 +79,6 @@ pub fn check_items(bytes: &[u8], items: &[Item]) {
                     .for_each(|finding| check_finding(finding, lines));
             }
         }
-    }
-}
-
-/// Returns the input without a byte order mark and a first line that names a separator (`sep=;`).
-fn without_prelude(bytes: &[u8]) -> &[u8] {
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    match text.split_at_checked(5) {
-        Some((line, rest @ [b'\r' | b'\n', ..]))
-            if line[..4].eq_ignore_ascii_case(b"sep=") && b",;\t".contains(&line[4]) =>
-        {
-            rest
-        }
-        _ => text,
     }
 }
 

@@ -1,13 +1,11 @@
 //! HTML of Markdown, parsed like a browser does: nothing in it runs code (docs/contract/texts.md#html), even after
 //! another round of serialising and parsing.
 
-use std::sync::LazyLock;
-
 use html5ever::serialize::{SerializeOpts, TraversalScope, serialize};
 use html5ever::tendril::TendrilSink;
 use html5ever::{Attribute, QualName, local_name, ns, parse_fragment};
 use markup5ever_rcdom::{Handle, NodeData, RcDom, SerializableHandle};
-use vitrine::http::endpoints::html::HtmlRenderer;
+use vitrine_ingest::html::sanitised;
 
 /// Elements of CommonMark with tables and strikethrough.
 const ELEMENTS: [&str; 26] = [
@@ -42,15 +40,12 @@ const ELEMENTS: [&str; 26] = [
 /// Maximum depth of elements: each level of Markdown is two elements at most, a table four.
 const MAX_LEVELS: usize = 210;
 
-/// Renderer of all checks.
-pub static RENDERER: LazyLock<HtmlRenderer> = LazyLock::new(HtmlRenderer::new);
-
 /// Checks the HTML of a text.
 pub fn check(bytes: &[u8]) {
     let markdown = String::from_utf8_lossy(bytes);
-    let html = RENDERER.sanitised(&markdown);
+    let html = sanitised(&markdown);
     check_html(&html, &markdown);
-    assert_eq!(RENDERER.sanitised(&markdown), html, "twice the same");
+    assert_eq!(sanitised(&markdown), html, "twice the same");
 }
 
 /// Checks HTML, and its form after a page has parsed and serialised it.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::markdown::RENDERER;
+use vitrine_ingest::html::sanitised;
 
 /// Length of a text, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
@@ -58,7 +58,7 @@ fn baseline_time() -> Duration {
 /// Returns the CPU time of rendering.
 fn time(text: &str) -> Duration {
     let before = processor_time();
-    let html = RENDERER.sanitised(text);
+    let html = sanitised(text);
     std::hint::black_box(html);
     processor_time() - before
 }

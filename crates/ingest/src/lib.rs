@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! - [`assortments`]: rules of assortments from JSON and TOML
+//! - [`assortments`]: rules of assortments from JSON
 //! - [`overrides`]: values that operators lay over loaded products; `as_texts`: their JSON; `members`: JSON whose members are replaced
 //! - [`load`]: files to a revision: read, check, apply
 //! - [`export`]: stored products as records
@@ -11,6 +11,7 @@
 //! - [`outside`]: HTTP client for other servers; [`jitter`]: jitter of pauses
 //! - `text_spool`: texts of a mirror or fetch, until they are published
 //! - [`selection`]: selections of stored products; [`product_history`]: versions of one; [`text_difference`]: texts that differ
+//! - [`html`]: texts as HTML that is safe
 //! - [`view`]: model to canonical document, canonical document to responses
 //! - [`escape`]: escapes of characters that control a terminal
 
@@ -19,6 +20,7 @@ pub mod assortments;
 pub mod escape;
 pub mod export;
 pub mod fetch;
+pub mod html;
 pub mod jitter;
 pub mod load;
 mod members;

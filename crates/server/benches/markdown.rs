@@ -3,7 +3,7 @@
 
 use divan::{Bencher, black_box};
 use serde::Deserialize;
-use vitrine::http::endpoints::html::HtmlRenderer;
+use vitrine_ingest::html;
 
 const TEXTS: &str = include_str!("../../../fixtures/pathological-markdown.ndjson");
 
@@ -43,6 +43,5 @@ fn pathological(bencher: Bencher<'_, '_>, name: &str) {
     let times = (TEXT_BYTES - around) / (text.part.len() + text.tail.len());
     let (parts, tails) = (text.part.repeat(times), text.tail.repeat(times));
     let markdown = [text.start, parts, text.middle, tails].concat();
-    let renderer = HtmlRenderer::new();
-    bencher.bench_local(|| renderer.sanitised(black_box(&markdown)));
+    bencher.bench_local(|| html::sanitised(black_box(&markdown)));
 }

@@ -6,7 +6,6 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue};
-use vitrine::http::endpoints::html::HtmlRenderer;
 use vitrine::http::request::encoding::Accepted;
 use vitrine::http::routes::{ROUTES, find};
 use vitrine::metrics::requests::Requests;
@@ -46,10 +45,9 @@ fn html(bencher: Bencher<'_, '_>, paragraphs: usize) {
     let paragraph = "## Terms\n\nUse it *within* a year, **once**, [here](https://example.com).\n\n\
                      - one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n";
     let markdown = paragraph.repeat(paragraphs);
-    let renderer = HtmlRenderer::new();
     bencher
         .counter(BytesCount::of_str(&markdown))
-        .bench_local(|| renderer.sanitised(black_box(&markdown)));
+        .bench_local(|| vitrine_ingest::html::sanitised(black_box(&markdown)));
 }
 
 /// Choosing a coding by `Accept-Encoding`.

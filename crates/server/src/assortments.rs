@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use vitrine_ingest::assortments::{self, Fault, Format, excesses, warnings};
+use vitrine_ingest::assortments::{self, Fault, excesses, warnings};
 use vitrine_ingest::load::guard::{Allowance, Exceeded, exceeded_by_edit};
 use vitrine_ingest::load::report::shown;
 use vitrine_model::assortment::{Assortment, Diff, Rules, View, diff};
@@ -130,18 +130,10 @@ pub(crate) fn unknown(name: &str) -> anyhow::Error {
 
 /// Parses stored rules, which were checked when they were set.
 pub(crate) fn stored_rules(stored: &str) -> anyhow::Result<Rules> {
-    assortments::parse(stored, Format::Json).map_err(|faults| {
+    assortments::parse(stored).map_err(|faults| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
         anyhow!("its rules were stored by a newer release, or changed since: {first}")
     })
-}
-
-/// Returns the format of rules without a file name, by how they begin.
-pub(crate) fn format_of_text(text: &str) -> Format {
-    match text.trim_start().chars().next() {
-        None | Some('{') => Format::Json,
-        Some(_) => Format::Toml,
-    }
 }
 
 /// Returns rules without the byte order mark with which some editors begin files.

@@ -11,7 +11,8 @@ use vitrine_model::revision::Revision;
 
 use crate::audit::AuditContext;
 use crate::postgres::{Access, PostgresStore, Target};
-use crate::{Store, StoreError, sqlite};
+use crate::sqlite::{SqliteStore, create_from};
+use crate::{Store, StoreError};
 
 /// Action if the store doesn't exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,16 +61,13 @@ impl StoreAddress {
         if_missing: IfMissing,
         lock_wait: Duration,
     ) -> Result<Arc<Store>, StoreError> {
-        let lock_wait = capped(lock_wait);
         Ok(match self.kind()? {
-            Kind::Sqlite(path) => {
-                Arc::new(sqlite::SqliteStore::open(path, if_missing, lock_wait)?.into())
-            }
+            Kind::Sqlite(path) => SqliteStore::open(path, if_missing, lock_wait)?.into(),
             Kind::Postgres(target) => {
                 let access = Access::Write(if_missing);
                 let store = PostgresStore::for_command(*target, access, lock_wait)?;
                 store.connect_now()?;
-                Arc::new(store.into())
+                store.into()
             }
         })
     }
@@ -80,9 +78,8 @@ impl StoreAddress {
     ///
     /// As [`open`](Self::open).
     pub fn open_to_check(&self, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
-        let lock_wait = capped(lock_wait);
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?.into())),
+            Kind::Sqlite(path) => Ok(SqliteStore::lazy(path, lock_wait).into()),
             Kind::Postgres(_) => self.open(IfMissing::Refuse, lock_wait),
         }
     }
@@ -99,19 +96,18 @@ impl StoreAddress {
         if_missing: IfMissing,
         lock_wait: Duration,
     ) -> Result<Arc<Store>, StoreError> {
-        let lock_wait = capped(lock_wait);
         match self.kind()? {
             Kind::Postgres(target) => follow(*target, Access::Write(if_missing), lock_wait),
             Kind::Sqlite(path) => match self.open(if_missing, lock_wait) {
                 Err(error) if error.may_come_back() => {
-                    Ok(Arc::new(sqlite::SqliteStore::lazy(path, lock_wait)?.into()))
+                    Ok(SqliteStore::lazy(path, lock_wait).into())
                 }
                 outcome => outcome,
             },
         }
     }
 
-    /// Opens the store for acts of operators on a server, beside the handle that follows. An SQLite file is open only during a call:
+    /// Opens the store for actions of operators on a server, beside the handle that follows. An SQLite file is open only during a call:
     /// SQLite forgets a lock that the system didn't give back only when a process has closed all connections to the file, and an
     /// idle one would keep the server from that.
     ///
@@ -119,11 +115,12 @@ impl StoreAddress {
     ///
     /// As [`open_to_follow`](Self::open_to_follow).
     pub fn open_for_acts(&self, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
-        let lock_wait = capped(lock_wait);
         match self.kind()? {
-            Kind::Sqlite(path) => Ok(Arc::new(
-                sqlite::SqliteStore::closing(path, lock_wait)?.into(),
-            )),
+            Kind::Sqlite(path) => {
+                let mut store = SqliteStore::lazy(path, lock_wait);
+                store.stays_open = false;
+                Ok(store.into())
+            }
             Kind::Postgres(_) => self.open_to_follow(IfMissing::Refuse, lock_wait),
         }
     }
@@ -156,7 +153,7 @@ impl StoreAddress {
         context: &AuditContext,
     ) -> Result<Option<Revision>, StoreError> {
         match self.kind()? {
-            Kind::Sqlite(path) => sqlite::create_from(&path, backup, context),
+            Kind::Sqlite(path) => create_from(&path, backup, context),
             Kind::Postgres(target) => PostgresStore::create_from(*target, backup, context),
         }
     }
@@ -169,26 +166,20 @@ impl StoreAddress {
                 let target = Target::parse(&self.url, self.password.as_deref(), place)?;
                 Ok(Kind::Postgres(Box::new(target)))
             }
-            _ => Err(StoreError::UnknownAddress {
-                url: self.to_string(),
+            _ => Err(StoreError::WrongAddress {
+                place: self.to_string(),
+                reason: "use `sqlite:PATH`, such as `sqlite:vitrine.db`, or `postgres://USER@HOST/DATABASE`"
+                    .to_owned(),
             }),
         }
     }
-}
-
-/// Maximum time to wait for another writer.
-const MAX_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Returns the time to wait for another writer. Both databases count its milliseconds in 32 bits, which end after 24 days.
-fn capped(lock_wait: Duration) -> Duration {
-    lock_wait.min(MAX_LOCK_WAIT)
 }
 
 fn follow(target: Target, access: Access, lock_wait: Duration) -> Result<Arc<Store>, StoreError> {
     let store = PostgresStore::new(target, access, lock_wait)?;
     // Creates or migrates the store if that is possible now. If not, the next call reports why.
     let _ = store.connect_now();
-    Ok(Arc::new(store.into()))
+    Ok(store.into())
 }
 
 /// Options of a PostgreSQL address that are shown. Any other may be a password under a mistyped name.

@@ -1,35 +1,42 @@
 //! Assortments: their stored versions, the store's methods about them, and the rules of a change. Rules are opaque JSON here.
-//!
-//! - `stored`: the stored versions; `restore_plan`: the keys that would see by other rules after a restore
 
-mod restore_plan;
-mod stored;
-
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use vitrine_model::key::KeyRecord;
 
-use crate::audit::{AuditAction, AuditContext, Confirmation};
-use crate::db::values;
+use crate::audit::{
+    self, AuditAction, AuditContext, Confirmation, accepted_assortments, assortment_change,
+};
+use crate::catalog::state;
+use crate::check::{ASSORTMENT, Findings};
+use crate::db::{Row, Tx, Value, values};
 use crate::digest::RowHash;
+use crate::fail_point::FailPoint;
+use crate::postgres::Lock;
 use crate::record::StoreState;
-use crate::values::{from_millis, random_id};
-use crate::{StoreError, sqlite};
+use crate::values::{from_millis, random_id, random_step};
+use crate::{StoreError, keys, sqlite};
 
-pub(crate) use restore_plan::View;
-pub use restore_plan::{KeyView, RestorePlan, RestoredKey};
-pub(crate) use stored::{accept, each, is_live, live};
+const READING: &str = "reading the assortments";
+const WRITING: &str = "writing an assortment";
+
+/// Columns of a version, in the order in which [`version`] reads them.
+const VERSION: &str = "name, number, id, created_at, changed_by, note, rules";
+
+/// SQL condition for live versions.
+const IS_LIVE: &str = "replaced_at is null and rules is not null";
 
 /// Maximum number of live assortments (docs/contract/assortments.md#limits).
-pub const MAX_ASSORTMENTS: u64 = 10_000;
+const MAX_ASSORTMENTS: u64 = 10_000;
 
 /// Maximum number of product codes in the rules of all live assortments.
 pub const MAX_CODES: u64 = 10_000_000;
 
 /// Maximum number of keys that a refused removal names.
-pub(crate) const MAX_NAMED_KEYS: usize = 10;
+const MAX_NAMED_KEYS: usize = 10;
 
 /// A version of an assortment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,21 +74,6 @@ pub struct NewAssortment {
     pub confirmation: Option<Confirmation>,
 }
 
-impl NewAssortment {
-    /// Returns its author and reason, for the audit log.
-    pub(crate) fn context(&self) -> AuditContext {
-        AuditContext {
-            by: self.by.clone().unwrap_or_else(|| "unknown".to_owned()),
-            note: self.note.clone(),
-            action: match self.rules {
-                Some(_) => AuditAction::SetAssortment,
-                None => AuditAction::RemoveAssortment,
-            },
-            confirmation: self.confirmation.clone(),
-        }
-    }
-}
-
 /// Keys and live assortments of one moment.
 #[derive(Debug, Clone)]
 pub struct LiveAssortments {
@@ -95,59 +87,98 @@ pub struct LiveAssortments {
     pub changed: Vec<AssortmentVersion>,
 }
 
+/// Result of [`plan_restore`](crate::Store::plan_restore).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RestorePlan {
+    /// Keys that would be usable and see by other rules than now, oldest first.
+    pub keys: Vec<RestoredKey>,
+}
+
+/// A key that a restore would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredKey {
+    /// Name in lists and logs.
+    pub prefix: String,
+    /// Name for people, in the backup.
+    pub label: String,
+    /// View of the catalog now.
+    pub now: KeyView,
+    /// View of the catalog after the restore.
+    pub then: KeyView,
+}
+
+/// A key's view of the catalog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyView {
+    /// Nothing: there is no such key, or its assortment isn't live.
+    Unknown,
+    /// Everything: it has no assortment.
+    Everything,
+    /// The part that its assortment shows.
+    Assortment {
+        /// Name of the assortment.
+        name: String,
+        /// Rules, JSON.
+        rules: Arc<str>,
+    },
+}
+
 impl crate::Store {
     /// Reads the keys, and the live assortments whose name and id aren't in `known`, as of one moment. It takes as long
     /// as the unknown rules are; [`read_keys`](crate::Store::read_keys) doesn't wait for it.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn read_assortments(
         &self,
         known: &[(String, String)],
     ) -> Result<LiveAssortments, StoreError> {
-        stored::read(self.db(), known)
+        let sql = format!(
+            "select name, id from vitrine.assortment_version where {IS_LIVE} order by name"
+        );
+        self.db().read(READING, |tx| {
+            let names = tx.rows(&sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let known: HashSet<&(String, String)> = known.iter().collect();
+            let unknown = names.iter().filter(|name| !known.contains(name));
+            let unknown: Vec<&str> = unknown.map(|(_, id)| id.as_str()).collect();
+            let changed = match unknown.is_empty() {
+                true => Vec::new(),
+                false => versions(tx, "id = any($1) order by name", values![&unknown[..]])?,
+            };
+            Ok(LiveAssortments {
+                state: state(tx)?,
+                keys: keys::records(tx)?,
+                changed,
+                names,
+            })
+        })
     }
 
     /// Returns the live versions of all assortments, by name.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn assortments(&self) -> Result<Vec<AssortmentVersion>, StoreError> {
-        stored::read_live(self.db())
+        self.db().read(READING, live)
     }
 
     /// Returns the versions of an assortment, removals included, at most `limit` of them, newest first.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn assortment_versions(
         &self,
         name: &str,
         limit: u32,
     ) -> Result<Vec<AssortmentVersion>, StoreError> {
         let rest = "name = $1 order by number desc limit $2";
-        stored::select(self.db(), rest, values![name, limit])
+        let db = self.db();
+        db.read(READING, |tx| versions(tx, rest, values![name, limit]))
     }
 
     /// Returns the versions, removals included, that were current at `since` or later, at most `limit` of them, newest
     /// first: for each name they follow each other without a gap, down to the one that was current at `since` unless the
     /// limit cuts them off.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn assortment_history(
         &self,
         since: Timestamp,
         limit: u32,
     ) -> Result<Vec<AssortmentVersion>, StoreError> {
-        let rest = "replaced_at is null or replaced_at >= $1 \
+        let rest = "/*scan*/ replaced_at is null or replaced_at >= $1 \
                     order by created_at desc, name, number desc limit $2";
         let values = values![since.as_millisecond(), limit];
-        stored::select(self.db(), rest, values)
+        self.db().read(READING, |tx| versions(tx, rest, values))
     }
 
     /// Writes the next version of an assortment, if the live one has the id `expected` (`None`: there is no live one).
@@ -163,17 +194,44 @@ impl crate::Store {
         new: &NewAssortment,
         expected: Option<&str>,
     ) -> Result<AssortmentVersion, StoreError> {
-        stored::set(self.db(), new, expected)
+        // With the lock of keys: they must go on naming live assortments.
+        let committed = FailPoint::AssortmentsCommitted;
+        self.db().write(Lock::Keys, committed, WRITING, |tx| {
+            let (before, version) = next_version(tx, new, expected)?;
+            if new.rules.is_none() {
+                ensure_unused(tx, &new.name)?;
+            }
+            write(tx, &version, new.codes.into())?;
+            if new.rules.is_some() {
+                ensure_limits(tx)?;
+            }
+            let context = AuditContext {
+                by: new.by.clone().unwrap_or_else(|| "unknown".to_owned()),
+                note: new.note.clone(),
+                action: match new.rules {
+                    Some(_) => AuditAction::SetAssortment,
+                    None => AuditAction::RemoveAssortment,
+                },
+                confirmation: new.confirmation.clone(),
+            };
+            let change = assortment_change(before, &version);
+            audit::write(tx, &context, vec![change])?;
+            count(tx)?;
+            FailPoint::AssortmentsCounted.pass()?;
+            tx.notify()?;
+            Ok(version)
+        })
     }
 
     /// Accepts the assortments as they are: [`StoreState::assortments_accepted`] becomes later than before. Servers may
     /// have known newer ones, if the database was put back by its own tools.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
     pub fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError> {
-        stored::accept_now(self.db(), context)
+        let committed = FailPoint::AssortmentsCommitted;
+        self.db().write(Lock::Keys, committed, WRITING, |tx| {
+            accept(tx)?;
+            audit::write(tx, context, vec![accepted_assortments()])?;
+            tx.notify()
+        })
     }
 
     /// Returns the keys that would be usable after a [`restore`](crate::Store::restore) of the backup at `path` and see by
@@ -187,72 +245,112 @@ impl crate::Store {
         let then = sqlite::view_of_backup(path)?;
         let live = self.read_assortments(&[])?;
         let now = View::new(live.keys, live.changed);
-        Ok(restore_plan::plan(&now, &then, Timestamp::now()))
+        Ok(plan(&now, &then, Timestamp::now()))
     }
 }
 
-/// The current version of an assortment, which may be a removal.
-pub(crate) struct Current {
-    pub(crate) number: u32,
-    pub(crate) id: String,
-    pub(crate) created_at: i64,
-    pub(crate) is_live: bool,
+/// Returns the live versions, by name.
+pub(crate) fn live(tx: &mut Tx<'_>) -> Result<Vec<AssortmentVersion>, StoreError> {
+    versions(tx, &format!("{IS_LIVE} order by name"), &[])
 }
 
-/// Returns the number of the live version.
-pub(crate) fn live_number(current: Option<&Current>) -> Option<u32> {
-    let live = current.filter(|current| current.is_live);
-    live.map(|live| live.number)
+/// Reads the versions that a condition selects, followed by what else a query may have.
+fn versions(
+    tx: &mut Tx<'_>,
+    rest: &str,
+    values: &[Value<'_>],
+) -> Result<Vec<AssortmentVersion>, StoreError> {
+    let sql = format!("select {VERSION} from vitrine.assortment_version where {rest}");
+    tx.rows(&sql, values, version)
 }
 
-/// Returns the version that `new` makes after `current`, if the live one has the id `expected`.
-pub(crate) fn next_version(
+fn version(row: &Row<'_>) -> Result<AssortmentVersion, StoreError> {
+    Ok(AssortmentVersion {
+        name: row.get(0)?,
+        number: number(row)?,
+        id: row.get(2)?,
+        created_at: from_millis(row.get(3)?)?,
+        by: row.get(4)?,
+        note: row.get(5)?,
+        rules: row.get(6)?,
+    })
+}
+
+/// Returns whether there is a live assortment of this name.
+pub(crate) fn is_live(tx: &mut Tx<'_>, name: &str) -> Result<bool, StoreError> {
+    let sql = format!(
+        "select exists (select 1 from vitrine.assortment_version where name = $1 and {IS_LIVE})"
+    );
+    tx.value(&sql, values![name])
+}
+
+/// Reads the number of a version.
+fn number(row: &Row<'_>) -> Result<u32, StoreError> {
+    let number: i64 = row.get(1)?;
+    let damaged = |_| StoreError::Damaged(format!("invalid number {number} of an assortment"));
+    number.try_into().map_err(damaged)
+}
+
+/// Returns the version that `new` makes, if the live one has the id `expected`; and the number of the live one.
+fn next_version(
+    tx: &mut Tx<'_>,
     new: &NewAssortment,
-    current: Option<&Current>,
     expected: Option<&str>,
-) -> Result<AssortmentVersion, StoreError> {
-    let live = current.filter(|current| current.is_live);
+) -> Result<(Option<u32>, AssortmentVersion), StoreError> {
+    let current = versions(tx, "name = $1 and replaced_at is null", values![&new.name])?.pop();
+    let (name, live) = (
+        new.name.clone(),
+        current.as_ref().filter(|version| version.rules.is_some()),
+    );
+    let live_number = live.map(|live| live.number);
     if live.map(|live| live.id.as_str()) != expected {
-        return Err(StoreError::AssortmentChanged {
-            name: new.name.clone(),
-            live: live.map(|live| live.number),
-        });
+        let live = live_number;
+        return Err(StoreError::AssortmentChanged { name, live });
     }
     if new.rules.is_none() && live.is_none() {
-        return Err(StoreError::NoAssortment {
-            name: new.name.clone(),
-        });
+        return Err(StoreError::NoAssortment { name });
     }
-    let now = Timestamp::now().as_millisecond();
-    let before = current.map_or(now, |current| current.created_at);
-    Ok(AssortmentVersion {
-        name: new.name.clone(),
+    // Clocks may have been set back.
+    let before = current
+        .as_ref()
+        .map_or(Timestamp::MIN, |current| current.created_at);
+    let version = AssortmentVersion {
+        name,
         number: current.map_or(0, |current| current.number) + 1,
         id: random_id()?,
-        // Clocks may have been set back.
-        created_at: from_millis(now.max(before))?,
+        created_at: from_millis(Timestamp::now().max(before).as_millisecond())?,
         by: new.by.clone(),
         note: new.note.clone(),
         rules: new.rules.clone(),
-    })
+    };
+    Ok((live_number, version))
 }
 
-/// Refuses the removal of an assortment that is in use. `prefixes` are those of the keys that use it and aren't revoked.
-pub(crate) fn ensure_unused(name: &str, mut prefixes: Vec<String>) -> Result<(), StoreError> {
-    if prefixes.is_empty() {
-        return Ok(());
-    }
+/// Refuses the removal of an assortment that keys use which aren't revoked.
+fn ensure_unused(tx: &mut Tx<'_>, name: &str) -> Result<(), StoreError> {
+    let sql = "select prefix from vitrine.api_key /*scan*/ where assortment = $1 and revoked_at is null \
+               order by created_at, prefix";
+    let mut prefixes: Vec<String> = tx.rows(sql, values![name], |row| row.get(0))?;
     let keys = prefixes.len();
     prefixes.truncate(MAX_NAMED_KEYS);
-    Err(StoreError::AssortmentInUse {
-        name: name.to_owned(),
-        keys,
-        prefixes,
-    })
+    let name = name.to_owned();
+    match keys {
+        0 => Ok(()),
+        _ => Err(StoreError::AssortmentInUse {
+            name,
+            keys,
+            prefixes,
+        }),
+    }
 }
 
-/// Refuses a change after which the live assortments would be too many, or have too many codes.
-pub(crate) fn ensure_limits(assortments: u64, codes: u64) -> Result<(), StoreError> {
+/// Refuses a change after which the live assortments are too many, or have too many codes.
+fn ensure_limits(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let sql = format!(
+        "select count(*), coalesce(sum(codes), 0)::bigint from vitrine.assortment_version where {IS_LIVE}"
+    );
+    let counts = tx.row(&sql, &[], |row| Ok((row.count(0)?, row.count(1)?)))?;
+    let (assortments, codes) = counts.unwrap_or_default();
     for (what, count, limit) in [
         ("assortments", assortments, MAX_ASSORTMENTS),
         ("codes in all assortments", codes, MAX_CODES),
@@ -264,37 +362,48 @@ pub(crate) fn ensure_limits(assortments: u64, codes: u64) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Refuses a key that isn't revoked and names an assortment that isn't live.
-pub(crate) fn ensure_live(
-    record: &KeyRecord,
-    is_live: impl FnOnce(&str) -> Result<bool, StoreError>,
-) -> Result<(), StoreError> {
-    match &record.assortment {
-        Some(name) if record.revoked_at.is_none() && !is_live(name)? => {
-            Err(StoreError::NoAssortment { name: name.clone() })
-        }
-        _ => Ok(()),
-    }
+fn write(tx: &mut Tx<'_>, version: &AssortmentVersion, codes: i64) -> Result<(), StoreError> {
+    let created_at = version.created_at.as_millisecond();
+    let sql = "update vitrine.assortment_version set replaced_at = $2 \
+               where name = $1 and replaced_at is null";
+    tx.execute(sql, values![&version.name, created_at])?;
+    FailPoint::AssortmentsReplaced.pass()?;
+    let sql = "insert into vitrine.assortment_version \
+               (name, number, id, created_at, changed_by, note, codes, digest, rules) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let digest = digest(version, codes);
+    let values = values![
+        &version.name,
+        version.number,
+        &version.id,
+        created_at,
+        &version.by,
+        &version.note,
+        codes,
+        &digest,
+        &version.rules,
+    ];
+    tx.execute(sql, values)?;
+    FailPoint::AssortmentsWritten.pass()
 }
 
-/// Returns the ids among `names` that `known` lacks.
-pub(crate) fn unknown_ids<'n>(
-    names: &'n [(String, String)],
-    known: &[(String, String)],
-) -> Vec<&'n str> {
-    let known: HashSet<_> = known.iter().collect();
-    let unknown = names.iter().filter(|name| !known.contains(name));
-    unknown.map(|(_, id)| id.as_str()).collect()
+/// Increments the counter by a random step, as [`keys::count`] does that of keys.
+fn count(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let sql = "update vitrine.state set assortments_counter = assortments_counter + $1";
+    tx.execute(sql, values![random_step()?]).map(drop)
 }
 
-/// Converts the stored number of a version.
-pub(crate) fn version_number(number: i64) -> Result<u32, StoreError> {
-    u32::try_from(number)
-        .map_err(|_| StoreError::Damaged(format!("invalid number {number} of an assortment")))
+/// Increments the counter, and accepts the assortments as they are: later than before, whatever the clock says.
+pub(crate) fn accept(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    count(tx)?;
+    let sql = "update vitrine.state \
+               set assortments_accepted = greatest(coalesce(assortments_accepted, 0) + 1, $1)";
+    tx.execute(sql, values![Timestamp::now().as_millisecond()])?;
+    FailPoint::AssortmentsAccepted.pass()
 }
 
 /// Returns the digest of all columns of a version but the time of its replacement.
-pub(crate) fn digest(version: &AssortmentVersion, codes: i64) -> [u8; 16] {
+fn digest(version: &AssortmentVersion, codes: i64) -> [u8; 16] {
     let AssortmentVersion {
         name,
         number,
@@ -304,18 +413,91 @@ pub(crate) fn digest(version: &AssortmentVersion, codes: i64) -> [u8; 16] {
         note,
         rules,
     } = version;
-    let mut hash = RowHash::default();
-    for text in [
-        Some(name),
-        Some(id),
-        by.as_ref(),
-        note.as_ref(),
-        rules.as_ref(),
-    ] {
-        hash.bytes(text.map(String::as_bytes));
+    let created_at = created_at.as_millisecond();
+    RowHash::of(values![
+        name, id, by, note, rules, *number, created_at, codes
+    ])
+}
+
+/// Checks that each version has the digest that is stored with it, and that the newest of its name is current.
+pub(crate) fn check(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let sql = format!(
+        "select {VERSION}, replaced_at is null, \
+           number = max(number) over (partition by name), codes, digest \
+         from vitrine.assortment_version /*scan*/ order by name, number"
+    );
+    let is_written = |row: &Row<'_>| {
+        let digest = digest(&version(row)?, row.get(9)?);
+        Ok::<bool, StoreError>(row.get::<&[u8]>(10)? == digest)
+    };
+    tx.each(&sql, &[], |row| {
+        let place = format!(
+            "assortment {}, version {}",
+            row.lossy(0)?,
+            row.get::<i64>(1)?
+        );
+        let mut add = |what: &str| found.add(&ASSORTMENT, place.clone(), what.to_owned());
+        match is_written(row) {
+            Err(error) => add(&error.to_string()),
+            Ok(false) => add("isn't what was written: its digest doesn't match"),
+            Ok(true) => {}
+        }
+        match (row.get(8)?, row.get(7)?) {
+            (true, false) => add("is the newest one, and marked as replaced"),
+            (false, true) => add("isn't the newest one, and not marked as replaced"),
+            _ => {}
+        }
+        Ok(())
+    })
+}
+
+/// Keys of a store, and the rules of its live assortments.
+pub(crate) struct View {
+    keys: Vec<KeyRecord>,
+    rules: HashMap<String, Arc<str>>,
+}
+
+impl View {
+    pub(crate) fn new(keys: Vec<KeyRecord>, live: Vec<AssortmentVersion>) -> Self {
+        let rules = |version: AssortmentVersion| Some((version.name, version.rules?.into()));
+        Self {
+            keys,
+            rules: live.into_iter().filter_map(rules).collect(),
+        }
     }
-    for number in [i64::from(*number), created_at.as_millisecond(), codes] {
-        hash.number(Some(number));
+
+    fn of(&self, key: &KeyRecord) -> KeyView {
+        let Some(name) = &key.assortment else {
+            return KeyView::Everything;
+        };
+        match self.rules.get(name) {
+            None => KeyView::Unknown,
+            Some(rules) => KeyView::Assortment {
+                name: name.clone(),
+                rules: Arc::clone(rules),
+            },
+        }
     }
-    hash.finish()
+}
+
+/// Compares the views of all keys that a restore would leave usable at `moment`: revoked keys stay revoked, and the earlier
+/// expiry counts.
+fn plan(now: &View, then: &View, moment: Timestamp) -> RestorePlan {
+    let standing = now.keys.iter().map(|key| (key.prefix.as_str(), key));
+    let standing: HashMap<&str, &KeyRecord> = standing.collect();
+    let restored = |key: &KeyRecord| {
+        let before = standing.get(key.prefix.as_str());
+        let is_usable =
+            key.is_active(moment) && before.is_none_or(|before| before.is_active(moment));
+        let restored = RestoredKey {
+            prefix: key.prefix.clone(),
+            label: key.label.clone(),
+            now: before.map_or(KeyView::Unknown, |before| now.of(before)),
+            then: then.of(key),
+        };
+        (is_usable && restored.now != restored.then).then_some(restored)
+    };
+    RestorePlan {
+        keys: then.keys.iter().filter_map(restored).collect(),
+    }
 }

@@ -11,16 +11,51 @@ use vitrine_model::geo::Country;
 use vitrine_model::revision::Revision;
 
 use crate::StoreError;
-use crate::db::{Db, Plan, Row, Tx, Value, values};
+use crate::db::{Plan, Row, Tx, Value, values};
 use crate::moments;
 use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState};
 use crate::values::{ListCache, TakenDown, from_millis, text_digest};
 
-pub(crate) use self::changes::read as read_changes;
-pub(crate) use self::product_row::{BASE_COLUMNS, PRODUCT_COLUMNS, ProductRow, VERSIONS};
+pub(crate) use self::product_row::{BASES, PRODUCT_COLUMNS, ProductRow, VERSIONS};
 
 pub(crate) const READING: &str = "reading the catalog";
 pub(crate) const POLLING: &str = "polling for changes";
+
+impl crate::Store {
+    /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
+    /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
+    ///
+    /// Returns the [`state`](Self::state) of that moment and the live revision, or `None` if nothing was published
+    /// yet.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read, or `visit` fails.
+    pub fn read_catalog(
+        &self,
+        texts_kept_since: Timestamp,
+        visit: ItemVisitor<'_>,
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        self.db().read(READING, |tx| {
+        let state = state(tx)?;
+        let Some(revision) = moments::revision(tx, Moment::Live)? else {
+            return Ok((state, None));
+        };
+        tx.plan(Plan::IndexLookups)?;
+        let taken_down = taken_down(tx)?;
+        tx.plan(Plan::Best)?;
+        tx.plan(Plan::IndexOrder)?;
+        let sql = format!(
+            "select {PRODUCT_COLUMNS} from {VERSIONS} /*scan*/ where v.until_revision is null order by v.code"
+        );
+        products(tx, &sql, &[], &taken_down, visit)?;
+        tx.plan(Plan::Best)?;
+        let since = texts_kept_since.as_millisecond();
+        texts(tx, ALL_TEXTS, values![since], visit)?;
+        Ok((state, Some(revision)))
+    })
+    }
+}
 
 /// See [`Store::state`](crate::Store::state).
 pub(crate) fn state(tx: &mut Tx<'_>) -> Result<StoreState, StoreError> {
@@ -39,34 +74,8 @@ pub(crate) fn state(tx: &mut Tx<'_>) -> Result<StoreState, StoreError> {
     state.ok_or_else(|| StoreError::Damaged("the row of its state is missing".to_owned()))
 }
 
-/// See [`Store::read_catalog`](crate::Store::read_catalog).
-pub(crate) fn read(
-    db: Db<'_>,
-    texts_kept_since: Timestamp,
-    visit: ItemVisitor<'_>,
-) -> Result<(StoreState, Option<Revision>), StoreError> {
-    db.read(READING, |tx| {
-        let state = state(tx)?;
-        let Some(revision) = moments::revision(tx, Moment::Live)? else {
-            return Ok((state, None));
-        };
-        tx.plan(Plan::IndexLookups)?;
-        let taken_down = taken_down(tx)?;
-        tx.plan(Plan::Best)?;
-        tx.plan(Plan::IndexOrder)?;
-        let sql = format!(
-            "select {PRODUCT_COLUMNS} from {VERSIONS} where v.until_revision is null order by v.code"
-        );
-        products(tx, &sql, &[], &taken_down, visit)?;
-        tx.plan(Plan::Best)?;
-        let since = texts_kept_since.as_millisecond();
-        texts(tx, ALL_TEXTS, values![since], visit)?;
-        Ok((state, Some(revision)))
-    })
-}
-
 /// Digests of all texts, for [`texts`].
-const ALL_TEXTS: &str = "select distinct digest from vitrine.product_text";
+const ALL_TEXTS: &str = "select distinct digest from vitrine.product_text /*scan*/";
 
 /// Returns the SQL for texts that live versions name, or named until some time after $1. A text is retired when the
 /// last version that names it was. Versions retired before that time aren't read, however long the history is. A text

@@ -8,6 +8,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::db::Value;
 use crate::record::OwnText;
 
 /// Text in front of the content resources in a document.
@@ -19,6 +20,22 @@ const CONTENT_KEY: &str = "\"content_resources\":";
 pub(crate) struct RowHash(Xxh3Default);
 
 impl RowHash {
+    /// Returns the digest of columns.
+    pub(crate) fn of(columns: &[Value<'_>]) -> [u8; 16] {
+        let mut hash = Self::default();
+        for column in columns {
+            match *column {
+                Value::Text(text) => hash.bytes(text.map(str::as_bytes)),
+                Value::Bytes(bytes) => hash.bytes(bytes),
+                Value::Integer(number) => hash.number(number),
+                Value::Boolean(value) => hash.number(value.map(i64::from)),
+                // No column has an array.
+                Value::Texts(_) | Value::Integers(_) => {}
+            }
+        }
+        hash.finish()
+    }
+
     pub(crate) fn bytes(&mut self, bytes: Option<&[u8]>) {
         self.0.update(&[u8::from(bytes.is_some())]);
         let bytes = bytes.unwrap_or_default();

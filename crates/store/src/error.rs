@@ -1,6 +1,5 @@
 //! Errors of a store, with messages for the operator.
 
-use std::fmt;
 use std::path::PathBuf;
 
 /// Cause of an error, as reported by the database or the system.
@@ -9,16 +8,8 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// Failure of a store. Unless the variant says otherwise (at the end of a commit), nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The address names no kind of store.
-    #[error(
-        "`{url}` is not the address of a store; use `sqlite:PATH`, such as `sqlite:vitrine.db`, or `postgres://USER@HOST/DATABASE`"
-    )]
-    UnknownAddress {
-        /// The address, without a password.
-        url: String,
-    },
-    /// A part of the address is invalid.
-    #[error("invalid store address {place}: {reason}")]
+    /// The address names no kind of store, or a part of it is invalid.
+    #[error("invalid store address `{place}`: {reason}")]
     WrongAddress {
         /// The address, without a password.
         place: String,
@@ -107,13 +98,13 @@ pub enum StoreError {
     /// Another process is writing.
     #[error(
         "the store is locked by {}; gave up after {waited_seconds} s; nothing was changed, try again later",
-        holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string)
+        holder.as_deref().unwrap_or("another process")
     )]
     Busy {
         /// Time that this process waited, in seconds.
         waited_seconds: u64,
-        /// The process that writes, if it can be found.
-        holder: Option<LockHolder>,
+        /// Application name and address of the session of PostgreSQL that writes, if it can be found.
+        holder: Option<String>,
     },
     /// A file of that name exists.
     #[error(
@@ -233,17 +224,8 @@ pub enum StoreError {
     /// Stored data isn't as it was written.
     #[error("the store is damaged: {0}")]
     Damaged(String),
-    /// The file can't be opened or created.
-    #[error("can't open {}; check its permissions and the disk, and try again", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Cause.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A file beside the store, or a backup, can't be created or written.
-    #[error("can't {doing} {}; check the disk and try again", path.display())]
+    /// A file of the store, one beside it, or a backup can't be opened, created or written.
+    #[error("can't {doing} {}; check its permissions and the disk, and try again", path.display())]
     File {
         /// Failed operation, a verb.
         doing: &'static str,
@@ -297,7 +279,6 @@ impl StoreError {
             Self::Visitor(_)
                 | Self::Unreachable { .. }
                 | Self::Refused { .. }
-                | Self::Open { .. }
                 | Self::File { .. }
                 | Self::Disk { .. }
                 | Self::Database { .. }
@@ -319,31 +300,5 @@ impl StoreError {
                 | Self::ReadOnly { .. }
                 | Self::Full
         )
-    }
-}
-
-/// Process that holds the lock of a store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LockHolder {
-    /// A process of this machine.
-    Process {
-        /// Process id.
-        number: u32,
-        /// Command line; empty if it can't be read.
-        command: String,
-    },
-    /// A session of the database, by its application name.
-    Session(String),
-}
-
-impl fmt::Display for LockHolder {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Process { number, command } if command.is_empty() => {
-                write!(out, "process {number}")
-            }
-            Self::Process { number, command } => write!(out, "process {number}, `{command}`"),
-            Self::Session(name) => out.write_str(name),
-        }
     }
 }

@@ -9,117 +9,75 @@
 //! - `NAME=error@N`: fail the Nth pass with an I/O error
 
 use crate::StoreError;
+use crate::named::named;
 
-macro_rules! fail_points {
-    ($($point:ident $name:literal,)*) => {
-        /// A step that writes; its point is passed right after it.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum FailPoint {
-            $(#[doc = $name] $point,)*
-        }
-
-        impl FailPoint {
-            /// All points, for tests.
-            pub const ALL: &'static [Self] = &[$(Self::$point,)*];
-
-            /// Returns the name that tests use.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$point => $name,)*
-                }
-            }
-        }
-    };
-}
-
-fail_points! {
-    StoreCreated "store.created",
-    StoreMigrated "store.migrated",
-    StoreMigrationCommitted "store.migration_committed",
-    PublishBegun "publish.begun",
-    PublishTextPut "publish.text_put",
-    PublishFetchedRemembered "publish.fetched_remembered",
-    PublishProductEnded "publish.product_ended",
-    PublishProductPut "publish.product_put",
-    PublishDocumentPut "publish.document_put",
-    PublishProductTextPut "publish.product_text_put",
-    PublishProductRetired "publish.product_retired",
-    PublishBasePut "publish.base_put",
-    PublishOthersRetired "publish.others_retired",
-    PublishRevisionWritten "publish.revision_written",
-    PublishStateWritten "publish.state_written",
-    PublishCommitted "publish.committed",
-    OverridesWritten "overrides.written",
-    OperatorsWritten "operators.written",
-    OperatorsCommitted "operators.committed",
-    TextsMarked "texts.marked",
-    TextsCounted "texts.counted",
-    TextsRecorded "texts.recorded",
-    TextsCommitted "texts.committed",
-    KeysWritten "keys.written",
-    KeysCounted "keys.counted",
-    KeysCommitted "keys.committed",
-    KeyUseWritten "key_use.written",
-    KeyUseCommitted "key_use.committed",
-    AssortmentsReplaced "assortments.replaced",
-    AssortmentsWritten "assortments.written",
-    AssortmentsCounted "assortments.counted",
-    AssortmentsCommitted "assortments.committed",
-    AssortmentsAccepted "assortments.accepted",
-    AuditWritten "audit.written",
-    KeyDaysWritten "key_days.written",
-    KeyDaysCommitted "key_days.committed",
-    WebhooksWritten "webhooks.written",
-    WebhooksCommitted "webhooks.committed",
-    WebhooksLogged "webhooks.logged",
-    FileMade "file.made",
-    FileCopied "file.copied",
-    FileSynced "file.synced",
-    FileNamed "file.named",
-    FileFolderSynced "file.folder_synced",
-    RestoreCopyChecked "restore.copy_checked",
-    RestoreBegun "restore.begun",
-    RestoreTableReplaced "restore.table_replaced",
-    RestoreReplaced "restore.replaced",
-    RestoreIdGiven "restore.id_given",
-    RestoreCommitted "restore.committed",
-    CreateIdGiven "create.id_given",
-    CreateCommitted "create.committed",
-}
-
-/// An injected failure; converts into the error type of its function.
-#[derive(Debug)]
-pub(crate) struct Failed;
-
-impl From<Failed> for rusqlite::Error {
-    fn from(Failed: Failed) -> Self {
-        Self::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR),
-            Some("a fail point".to_owned()),
-        )
-    }
-}
-
-impl From<Failed> for StoreError {
-    fn from(failed: Failed) -> Self {
-        Self::Disk {
-            doing: "passing a fail point",
-            source: Box::new(rusqlite::Error::from(failed)),
-        }
+named! {
+    /// A step that writes; its point is passed right after it.
+    pub enum FailPoint {
+        StoreCreated = "store.created",
+        StoreMigrated = "store.migrated",
+        StoreMigrationCommitted = "store.migration_committed",
+        PublishBegun = "publish.begun",
+        PublishTextPut = "publish.text_put",
+        PublishFetchedRemembered = "publish.fetched_remembered",
+        PublishProductEnded = "publish.product_ended",
+        PublishProductPut = "publish.product_put",
+        PublishDocumentPut = "publish.document_put",
+        PublishProductTextPut = "publish.product_text_put",
+        PublishProductRetired = "publish.product_retired",
+        PublishBasePut = "publish.base_put",
+        PublishOthersRetired = "publish.others_retired",
+        PublishRevisionWritten = "publish.revision_written",
+        PublishStateWritten = "publish.state_written",
+        PublishCommitted = "publish.committed",
+        OverridesWritten = "overrides.written",
+        OperatorsWritten = "operators.written",
+        OperatorsCommitted = "operators.committed",
+        TextsMarked = "texts.marked",
+        TextsCounted = "texts.counted",
+        TextsRecorded = "texts.recorded",
+        TextsCommitted = "texts.committed",
+        KeysWritten = "keys.written",
+        KeysCounted = "keys.counted",
+        KeysCommitted = "keys.committed",
+        KeyUseWritten = "key_use.written",
+        KeyUseCommitted = "key_use.committed",
+        AssortmentsReplaced = "assortments.replaced",
+        AssortmentsWritten = "assortments.written",
+        AssortmentsCounted = "assortments.counted",
+        AssortmentsCommitted = "assortments.committed",
+        AssortmentsAccepted = "assortments.accepted",
+        AuditWritten = "audit.written",
+        KeyDaysWritten = "key_days.written",
+        KeyDaysCommitted = "key_days.committed",
+        WebhooksWritten = "webhooks.written",
+        WebhooksCommitted = "webhooks.committed",
+        WebhooksLogged = "webhooks.logged",
+        FileMade = "file.made",
+        FileCopied = "file.copied",
+        FileSynced = "file.synced",
+        FileNamed = "file.named",
+        FileFolderSynced = "file.folder_synced",
+        RestoreCopyChecked = "restore.copy_checked",
+        RestoreBegun = "restore.begun",
+        RestoreTableReplaced = "restore.table_replaced",
+        RestoreReplaced = "restore.replaced",
+        RestoreIdGiven = "restore.id_given",
+        RestoreCommitted = "restore.committed",
+        CreateCommitted = "create.committed",
     }
 }
 
 impl FailPoint {
     /// Does nothing without the feature.
     #[cfg(not(feature = "fail-points"))]
-    pub(crate) fn pass(self) -> Result<(), Failed> {
+    pub(crate) fn pass(self) -> Result<(), StoreError> {
         Ok(())
     }
 
     /// Does what the environment variable says.
     #[cfg(feature = "fail-points")]
-    pub(crate) fn pass(self) -> Result<(), Failed> {
+    pub(crate) fn pass(self) -> Result<(), StoreError> {
         use std::sync::atomic::{AtomicU64, Ordering};
 
         /// Number of passes of the point that the environment names.
@@ -129,11 +87,11 @@ impl FailPoint {
             return Ok(());
         };
         if said == "trace" {
-            eprintln!("fail point {}", self.name());
+            eprintln!("fail point {}", self.as_str());
             return Ok(());
         }
         let action = said
-            .strip_prefix(self.name())
+            .strip_prefix(self.as_str())
             .and_then(|rest| rest.strip_prefix('='));
         let Some((action, pass)) = action.and_then(|action| action.split_once('@')) else {
             return Ok(());
@@ -141,7 +99,10 @@ impl FailPoint {
         let passes = PASSES.fetch_add(1, Ordering::Relaxed) + 1;
         match action {
             _ if pass != passes.to_string() => Ok(()),
-            "error" => Err(Failed),
+            "error" => Err(StoreError::Disk {
+                doing: "passing a fail point",
+                source: "a fail point".into(),
+            }),
             _ => std::process::abort(),
         }
     }

@@ -1,97 +1,183 @@
-//! API keys: read as a whole, changed in one transaction with their counter.
+//! API keys: read as a whole, changed in one transaction with their counter; and their requests by day.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use vitrine_model::key::KeyRecord;
+use jiff::civil::Date;
+use vitrine_model::key::{KeyRecord, KeyRequests};
 
-use crate::assortment::{self, ensure_live};
-use crate::audit::{AuditContext, log, written_keys};
+use crate::StoreError;
+use crate::assortment::is_live;
+use crate::audit::{self, AuditContext, written_keys};
 use crate::catalog::state;
-use crate::db::{Db, Row, Tx, Value, values};
+use crate::db::{Row, Tx, Value, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
-use crate::record::StoreState;
-use crate::values::{KeyRow, random_step};
-use crate::{KeyDecision, StoreError};
+use crate::record::{KeyDay, StoreState};
+use crate::values::{KeyRow, key_day, random_step};
 
 const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
+
+/// Maximum number of old days deleted at once.
+const MAX_DELETED_DAYS: u32 = 1_000;
 
 /// Columns of a key, in the order of [`key_row`].
 const COLUMNS: &str = "prefix, label, secret_hash, is_test, api_version, quota_requests, \
     quota_seconds, assortment, created_at, expires_at, revoked_at, rotated_at, digest";
 
-/// See [`Store::read_keys`](crate::Store::read_keys).
-pub(crate) fn read(db: Db<'_>) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-    db.quick_rows(READING, |tx| Ok((state(tx)?, records(tx)?)))
+impl crate::Store {
+    /// Returns all keys, oldest first.
+    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        Ok(self.read_keys()?.1)
+    }
+
+    /// Returns all keys, oldest first, with the [`state`](Self::state) of the same moment.
+    pub fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
+        self.db()
+            .quick_rows(READING, |tx| Ok((state(tx)?, records(tx)?)))
+    }
+
+    /// Reads the keys and writes the records that `decide` returns, in one transaction, with an entry in the audit log for
+    /// each that differs.
+    ///
+    /// # Errors
+    ///
+    /// If a key that isn't revoked would have an assortment that isn't live ([`StoreError::NoAssortment`]), or the store
+    /// can't be written.
+    pub fn change_keys(
+        &self,
+        context: &AuditContext,
+        decide: KeyDecision<'_>,
+    ) -> Result<(), StoreError> {
+        let committed = FailPoint::KeysCommitted;
+        self.db().write(Lock::Keys, committed, WRITING, |tx| {
+            let all = records(tx)?;
+            let changed = decide(&all);
+            if changed.is_empty() {
+                return Ok(());
+            }
+            for record in &changed {
+                if let Some(name) = &record.assortment
+                    && record.revoked_at.is_none()
+                    && !is_live(tx, name)?
+                {
+                    return Err(StoreError::NoAssortment { name: name.clone() });
+                }
+                write(tx, &record.into())?;
+                FailPoint::KeysWritten.pass()?;
+            }
+            audit::write(tx, context, written_keys(&all, &changed))?;
+            count(tx)?;
+            FailPoint::KeysCounted.pass()?;
+            tx.notify()
+        })
+    }
+
+    /// Records the last use of keys. This doesn't change [`state`](Self::state). Fails at once with
+    /// [`StoreError::Busy`] while another process writes: try again later.
+    pub fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
+        let mut uses: Vec<(String, i64)> = (uses.iter())
+            .map(|(prefix, at)| (prefix.clone(), at.as_millisecond()))
+            .collect();
+        // In one order: two servers that wait for each other would deadlock.
+        uses.sort_unstable();
+        self.write_at_once(FailPoint::KeyUseCommitted, WRITING, |tx| {
+            write_uses(tx, &uses)?;
+            FailPoint::KeyUseWritten.pass()
+        })
+    }
+
+    /// Adds requests to the days of keys, and deletes some of the days before `kept_since`, in one transaction. This doesn't
+    /// change [`state`](Self::state). Fails at once with [`StoreError::Busy`] while another process writes: try again later.
+    pub fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
+        let mut days: Vec<(String, &KeyDay)> =
+            days.iter().map(|day| (day.day.to_string(), day)).collect();
+        // In one order, likewise.
+        days.sort_unstable_by(|(a, one), (b, other)| (a, &one.prefix).cmp(&(b, &other.prefix)));
+        let rows = days.iter().map(|(day, one)| {
+            let KeyRequests { requests, charged } = one.counts;
+            [
+                day.into(),
+                (&one.prefix).into(),
+                requests.into(),
+                charged.into(),
+            ]
+        });
+        let rows: Vec<[Value<'_>; 4]> = rows.collect();
+        let doing = "writing the days of keys";
+        self.write_at_once(FailPoint::KeyDaysCommitted, doing, |tx| {
+            let sql = "insert into vitrine.api_key_day as d (day, prefix, requests, charged) \
+                       values {} on conflict (day, prefix) do update \
+                       set requests = d.requests + excluded.requests, \
+                           charged = d.charged + excluded.charged";
+            tx.with_rows(sql, &rows)?;
+            FailPoint::KeyDaysWritten.pass()?;
+            // Those that another server deletes now are left to it.
+            let sql = "delete from vitrine.api_key_day where (day, prefix) in \
+                       (select day, prefix from vitrine.api_key_day where day < $1 \
+                        limit $2 for update skip locked)";
+            let kept_since = kept_since.to_string();
+            tx.execute(sql, values![&kept_since, MAX_DELETED_DAYS])
+                .map(drop)
+        })
+    }
+
+    /// Writes what servers record, unless this is a replica.
+    fn write_at_once(
+        &self,
+        committed: FailPoint,
+        doing: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match self.db() {
+            db if db.is_read_only() => Ok(()),
+            db => db.write_briefly(Duration::ZERO, committed, doing, work),
+        }
+    }
+
+    /// Returns the requests of all keys on the days since `since`, newest day first, then by prefix.
+    pub fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
+        let sql = "select day, prefix, requests, charged from vitrine.api_key_day \
+                   where day >= $1 order by day desc, prefix";
+        self.db().read("reading the days of keys", |tx| {
+            tx.rows(sql, values![&since.to_string()], |row| {
+                key_day(row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)
+            })
+        })
+    }
 }
+
+/// Returns the records to write, given all keys: new ones, and changed ones with the prefix that they had.
+pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
 
 /// Returns all keys, oldest first.
 pub(crate) fn records(tx: &mut Tx<'_>) -> Result<Vec<KeyRecord>, StoreError> {
-    let mut records = Vec::new();
-    each(tx, |_, row| {
-        records.push(row?.try_into()?);
-        Ok(())
-    })?;
-    Ok(records)
-}
-
-/// Returns all keys but those with unreadable values.
-pub(crate) fn readable_records(tx: &mut Tx<'_>) -> Result<Vec<KeyRecord>, StoreError> {
-    let mut records = Vec::new();
-    each(tx, |_, row| {
-        records.extend(row.and_then(KeyRecord::try_from).ok());
-        Ok(())
-    })?;
-    Ok(records)
+    let rows = rows(tx)?.into_iter();
+    rows.map(|(_, row)| row?.try_into()).collect()
 }
 
 /// Writes the digest of each key's row, after a restore changed columns of some. All rows must be readable.
 pub(crate) fn renew_digests(tx: &mut Tx<'_>) -> Result<(), StoreError> {
-    let mut changed = Vec::new();
-    each(tx, |_, row| {
+    for (_, row) in rows(tx)? {
         let row = row?;
-        changed.extend((row.stored_digest != row.digest()).then_some(row));
-        Ok(())
-    })?;
-    changed.iter().try_for_each(|row| write(tx, row))
+        if row.stored_digest != row.digest() {
+            write(tx, &row)?;
+        }
+    }
+    Ok(())
 }
 
-/// Calls `visit` with the prefix of each key, and with its row or the error of reading it.
-pub(crate) fn each(
-    tx: &mut Tx<'_>,
-    mut visit: impl FnMut(&str, Result<KeyRow, StoreError>) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
+/// A key's prefix, and its row or the error of reading it.
+type PrefixAndRow = (String, Result<KeyRow, StoreError>);
+
+/// Returns the rows of all keys, oldest first.
+pub(crate) fn rows(tx: &mut Tx<'_>) -> Result<Vec<PrefixAndRow>, StoreError> {
     let sql = format!(
-        "select {COLUMNS}, last_used_at from vitrine.api_key \
+        "select {COLUMNS}, last_used_at from vitrine.api_key /*scan*/ \
          left join vitrine.api_key_use using (prefix) order by created_at, prefix"
     );
-    tx.each(&sql, &[], |row| visit(&row.lossy(0)?, key_row(row)))
-}
-
-/// See [`Store::change_keys`](crate::Store::change_keys).
-pub(crate) fn change(
-    db: Db<'_>,
-    context: &AuditContext,
-    decide: KeyDecision<'_>,
-) -> Result<(), StoreError> {
-    db.write(Lock::Keys, FailPoint::KeysCommitted, WRITING, |tx| {
-        let all = records(tx)?;
-        let changed = decide(&all);
-        if changed.is_empty() {
-            return Ok(());
-        }
-        for record in &changed {
-            ensure_live(record, |name| assortment::is_live(tx, name))?;
-            write(tx, &record.into())?;
-            FailPoint::KeysWritten.pass()?;
-        }
-        log::write(tx, context, written_keys(&all, &changed))?;
-        count(tx)?;
-        FailPoint::KeysCounted.pass()?;
-        tx.notify()
-    })
+    tx.rows(&sql, &[], |row| Ok((row.lossy(0)?, key_row(row))))
 }
 
 /// Increments the counter of keys by a random step: after a failover to a replica that lagged, where keys are changed then,
@@ -99,25 +185,6 @@ pub(crate) fn change(
 pub(crate) fn count(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let sql = "update vitrine.state set keys_counter = keys_counter + $1";
     tx.execute(sql, values![random_step()?]).map(drop)
-}
-
-/// See [`Store::record_key_use`](crate::Store::record_key_use).
-pub(crate) fn record_use(db: Db<'_>, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-    if db.is_read_only() {
-        return Ok(());
-    }
-    // In one order: two servers that wait for each other would deadlock.
-    let mut uses: Vec<&(String, Timestamp)> = uses.iter().collect();
-    uses.sort_unstable();
-    let uses = uses
-        .iter()
-        .map(|(prefix, at)| (prefix.clone(), at.as_millisecond()));
-    let uses: Vec<(String, i64)> = uses.collect();
-    db.write_briefly(Duration::ZERO, FailPoint::KeyUseCommitted, WRITING, |tx| {
-        write_uses(tx, &uses)?;
-        FailPoint::KeyUseWritten.pass()?;
-        Ok(())
-    })
 }
 
 /// Writes last uses that are later than the stored ones, one of each key.
@@ -132,11 +199,14 @@ pub(crate) fn write_uses(tx: &mut Tx<'_>, uses: &[(String, i64)]) -> Result<(), 
 }
 
 fn write(tx: &mut Tx<'_>, row: &KeyRow) -> Result<(), StoreError> {
+    let assigned = COLUMNS.split(", ");
+    let assigned = assigned.map(|column| format!("{column} = excluded.{column}"));
+    let assigned: Vec<String> = assigned.collect();
     let sql = format!(
         "insert into vitrine.api_key ({COLUMNS}) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
          on conflict (prefix) do update set {}",
-        assigned(COLUMNS)
+        assigned.join(", ")
     );
     let digest = row.digest();
     let values = values![
@@ -155,12 +225,6 @@ fn write(tx: &mut Tx<'_>, row: &KeyRow) -> Result<(), StoreError> {
         &digest,
     ];
     tx.execute(&sql, values).map(drop)
-}
-
-/// Returns SQL that sets these columns to the values of the row that can't be inserted.
-fn assigned(columns: &str) -> String {
-    let set = |column: &str| format!("{column} = excluded.{column}");
-    columns.split(", ").map(set).collect::<Vec<_>>().join(", ")
 }
 
 fn key_row(row: &Row<'_>) -> Result<KeyRow, StoreError> {

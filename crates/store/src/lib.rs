@@ -10,19 +10,18 @@
 //! - [`assortment`], [`operators`], [`overrides`], [`webhooks`]: what the names say, and the store's methods about them
 //! - [`audit`]: the audit log; [`prepared`]: products ready to be written; [`document`]: packed documents
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
-//! - [`problem`]: results of a check; [`error`]: the error type, with messages for the operator
-//! - [`fail_point`]: points at which tests make writes fail
+//! - [`mod@check`]: checks of stored data; [`error`]: the error type, with messages for the operator
+//! - [`fail_point`]: points at which tests make writes fail; `named`: enums whose variants have names
 //! - `catalog`: reading the live catalog; `moments`: reading any moment; `publish`: writing a revision; `texts`: texts and their
-//!   sources; `keys`: API keys; `key_days`: their requests by day; `prune`, `check`, `restore`: what the names say
+//!   sources; `keys`: API keys, and their requests by day; `prune`, `restore`: what the names say
 //! - `db`: running SQL on both databases; `sqlite`: the embedded one; `postgres`: the one that many servers share
 //! - `address`: addresses; `values`, `base`: conversions of columns; `digest`: digests of rows
 
 mod address;
 pub mod assortment;
 pub mod audit;
-mod base;
 mod catalog;
-mod check;
+pub mod check;
 mod db;
 mod digest;
 pub mod document;
@@ -30,14 +29,13 @@ mod dry_run;
 pub mod error;
 pub mod fail_point;
 pub mod history;
-mod key_days;
-mod keys;
+pub(crate) mod keys;
 mod moments;
+mod named;
 pub mod operators;
 pub mod overrides;
 mod postgres;
 pub mod prepared;
-pub mod problem;
 mod prune;
 mod publication;
 mod publish;
@@ -48,37 +46,31 @@ mod texts;
 mod values;
 pub mod webhooks;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::civil::Date;
-use vitrine_model::code::ProductCode;
-use vitrine_model::content::{PackedMarkdown, TextDigest};
-use vitrine_model::key::KeyRecord;
 use vitrine_model::revision::Revision;
 
 pub use address::{IfMissing, StoreAddress};
-use audit::{AuditContext, AuditEntry, log};
+use check::Problem;
 use db::Db;
 pub use error::StoreError;
-use history::{History, HistoryStart, HistoryVisitor};
+pub use keys::KeyDecision;
 use overrides::StorePublication;
-use postgres::{PostgresStore, WORK_TIMEOUT};
-use problem::Problem;
+use postgres::PostgresStore;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
+use record::StoreState;
 pub use record::TextStatus;
-use record::{
-    ChangeKind, ChangedProduct, FetchedText, ItemVisitor, Keep, KeyDay, Moment, ProductVisitor,
-    PruneReport, PublishedRevision, StoreState, StoredProduct, VersionSpan,
-};
 use sqlite::SqliteStore;
 
 /// Persistent storage of the catalog and its API keys.
 ///
 /// All calls block; servers make them on threads of their own, never on the path of a request.
+///
+/// # Errors
+///
+/// Every method that returns a [`StoreError`] fails if the store can't be read or written. Those with further errors name them.
 pub struct Store(Base);
 
 /// A store, by its database.
@@ -87,15 +79,15 @@ enum Base {
     Postgres(PostgresStore),
 }
 
-impl From<SqliteStore> for Store {
+impl From<SqliteStore> for Arc<Store> {
     fn from(store: SqliteStore) -> Self {
-        Self(Base::Sqlite(store))
+        Self::new(Store(Base::Sqlite(store)))
     }
 }
 
-impl From<PostgresStore> for Store {
+impl From<PostgresStore> for Arc<Store> {
     fn from(store: PostgresStore) -> Self {
-        Self(Base::Postgres(store))
+        Self::new(Store(Base::Postgres(store)))
     }
 }
 
@@ -108,10 +100,6 @@ impl Store {
     }
 
     /// Returns the state of the store, in one cheap read: poll it, and read more only if it differs.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn state(&self) -> Result<StoreState, StoreError> {
         self.db().quick(catalog::POLLING, catalog::state)
     }
@@ -134,65 +122,7 @@ impl Store {
         }
     }
 
-    /// Reads the live catalog as of one moment: first its products in ascending order of codes, then,
-    /// in ascending order of digests, the texts that they name or named until less than `texts_kept_since` ago.
-    ///
-    /// Returns the [`state`](Self::state) of that moment and the live revision, or `None` if nothing was published
-    /// yet.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or `visit` fails.
-    pub fn read_catalog(
-        &self,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        catalog::read(self.db(), texts_kept_since, visit)
-    }
-
-    /// Reads the differences between the revision `since` and the live one, as of one moment: first the products that
-    /// changed or were retired, each once, then the texts that products of either revision name, as
-    /// [`read_catalog`](Self::read_catalog) would. It may visit more, never less.
-    ///
-    /// Returns the [`state`](Self::state) of that moment and the live revision; or `None`, having visited nothing, if
-    /// the differences are unknown (a pruned or foreign revision), more than `max_products` differ, or `since` was
-    /// replaced before `texts_kept_since`, so that texts that are no longer served would be missed. Texts taken down or
-    /// put back aren't included: see [`StoreState::texts`].
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or `visit` fails.
-    pub fn read_changes(
-        &self,
-        since: &Revision,
-        max_products: u32,
-        texts_kept_since: Timestamp,
-        visit: ItemVisitor<'_>,
-    ) -> Result<(StoreState, Option<Revision>), StoreError> {
-        catalog::read_changes(self.db(), since, max_products, texts_kept_since, visit)
-    }
-
-    /// Reads what the revisions and texts states after `from` changed, as of one moment and in any order: versions of
-    /// products that began or ended, and live products that name a text taken down or put back. Pruned revisions are left
-    /// out.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or `visit` fails.
-    pub fn read_history(
-        &self,
-        from: &HistoryStart,
-        visit: HistoryVisitor<'_>,
-    ) -> Result<History, StoreError> {
-        history::read(self.db(), from, visit)
-    }
-
     /// Returns whether the database that [`state`](Self::state) asks is a replica, which may be behind its primary.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn is_replica(&self) -> Result<bool, StoreError> {
         match self.db() {
             Db::Sqlite(_) => Ok(false),
@@ -216,269 +146,17 @@ impl Store {
         }
     }
 
-    /// Returns the newest revisions, at most `limit` of them, newest first.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-        moments::revisions(self.db(), limit)
-    }
-
-    /// Returns the revision of this number, if it exists.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-        moments::published(self.db(), number)
-    }
-
-    /// Returns the revision that was live at a time; `None` before the first.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
-        moments::published_at(self.db(), time)
-    }
-
-    /// Reads the products of a moment, in ascending order of codes. Returns its revision, or `None` if it doesn't
-    /// exist.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, `visit` fails, or the revision was pruned ([`StoreError::Pruned`]).
-    pub fn read_products(
-        &self,
-        moment: Moment,
-        visit: ProductVisitor<'_>,
-    ) -> Result<Option<Revision>, StoreError> {
-        self.db().read_within(WORK_TIMEOUT, moments::READING, |tx| {
-            moments::at(tx, moment, |tx, revision| {
-                moments::visit_products(tx, moment, visit)?;
-                Ok(revision)
-            })
-        })
-    }
-
-    /// Returns a product at a moment; `None` if it wasn't live then, or the revision doesn't exist.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    pub fn product(
-        &self,
-        code: &ProductCode,
-        moment: Moment,
-    ) -> Result<Option<StoredProduct>, StoreError> {
-        let found = self.db().quick(moments::READING, |tx| {
-            moments::at(tx, moment, |tx, _| {
-                moments::products_of(tx, &[code.as_str()], moment)
-            })
-        })?;
-        Ok(found.and_then(|found| found.into_iter().next()))
-    }
-
-    /// Returns the spans of revisions in which stored versions of a product were live, at most `limit` of them, newest
-    /// first. Between two spans the product wasn't live.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn version_spans(
-        &self,
-        code: &ProductCode,
-        limit: u32,
-    ) -> Result<Vec<VersionSpan>, StoreError> {
-        moments::version_spans(self.db(), code, limit)
-    }
-
-    /// Returns the products that the revision of this number changed, in ascending order of codes: at most `limit`, only
-    /// codes above `after`, and only changes of the kind `kind`, if these are given; none if the revision doesn't exist.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
-    pub fn revision_changes(
-        &self,
-        number: u64,
-        kind: Option<ChangeKind>,
-        after: Option<&ProductCode>,
-        limit: u32,
-    ) -> Result<Vec<ChangedProduct>, StoreError> {
-        moments::revision_changes(self.db(), number, kind, after, limit)
-    }
-
-    /// Returns a text's Markdown, even if it was taken down.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn text(&self, digest: &TextDigest) -> Result<Option<PackedMarkdown>, StoreError> {
-        Ok(self.texts(&[*digest])?.remove(digest))
-    }
-
-    /// Returns those of these texts, a product's, that the store has; even those that were taken down.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn texts(
-        &self,
-        digests: &[TextDigest],
-    ) -> Result<HashMap<TextDigest, PackedMarkdown>, StoreError> {
-        texts::read(self.db(), digests)
-    }
-
-    /// Returns the text last fetched from an outside URL, and whether it is served.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn fetched_text(&self, url: &str) -> Result<Option<(FetchedText, TextStatus)>, StoreError> {
-        texts::fetched(self.db(), url)
-    }
-
     /// Begins a publish. There is one at a time: waits for another writer, and fails with [`StoreError::Busy`] if that
     /// takes too long.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
     pub fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         Ok(Box::new(publish::StorePublish::begin(self.db())?))
     }
 
     /// Begins a publish that is only planned, on one state of the store: it waits for no writer, and none waits for it. What it
     /// puts isn't written, so that live products are those from before. It can't be committed.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
         let begun = publish::StorePublish::to_read(self.db())?;
         Ok(Box::new(dry_run::DryRun::new(begun)))
-    }
-
-    /// Takes a text down at once, or puts it back, with an entry in the audit log if that changes its status. Returns
-    /// whether the store has such a text.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
-    pub fn set_text_status(
-        &self,
-        digest: &TextDigest,
-        status: TextStatus,
-        context: &AuditContext,
-    ) -> Result<bool, StoreError> {
-        texts::set_status(self.db(), digest, status, context)
-    }
-
-    /// Returns what [`prune`](Self::prune) would free now, and changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn plan_prune(
-        &self,
-        keep: Keep,
-        texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError> {
-        prune::plan(self.db(), keep, texts_kept_since)
-    }
-
-    /// Deletes versions of products that no kept revision shows, and texts that nothing names any more. Versions replaced
-    /// after `texts_kept_since` stay while they have texts, which [`read_catalog`](Self::read_catalog) still returns; a
-    /// text that was taken down stays. The live catalog, [`state`](Self::state) and the records of revisions stay as
-    /// they are.
-    ///
-    /// A first transaction makes older revisions unreadable; then rows are deleted in transactions of moderate size,
-    /// between which others read and write. Interrupted anywhere, it leaves a consistent store; the next prune deletes the
-    /// rest.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
-    pub fn prune(
-        &self,
-        keep: Keep,
-        texts_kept_since: Timestamp,
-    ) -> Result<PruneReport, StoreError> {
-        prune::prune(self.db(), keep, texts_kept_since)
-    }
-
-    /// Returns all keys, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        Ok(self.read_keys()?.1)
-    }
-
-    /// Returns all keys, oldest first, with the [`state`](Self::state) of the same moment.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        keys::read(self.db())
-    }
-
-    /// Reads the keys and writes the records that `decide` returns, in one transaction, with an entry in the audit log for
-    /// each that differs.
-    ///
-    /// # Errors
-    ///
-    /// If a key that isn't revoked would have an assortment that isn't live ([`StoreError::NoAssortment`]), or the store
-    /// can't be written.
-    pub fn change_keys(
-        &self,
-        context: &AuditContext,
-        decide: KeyDecision<'_>,
-    ) -> Result<(), StoreError> {
-        keys::change(self.db(), context, decide)
-    }
-
-    /// Records the last use of keys. This doesn't change [`state`](Self::state). Fails at once with
-    /// [`StoreError::Busy`] while another process writes: try again later.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
-    pub fn record_key_use(&self, uses: &[(String, Timestamp)]) -> Result<(), StoreError> {
-        keys::record_use(self.db(), uses)
-    }
-
-    /// Adds requests to the days of keys, and deletes some of the days before `kept_since`, in one transaction. This doesn't
-    /// change [`state`](Self::state). Fails at once with [`StoreError::Busy`] while another process writes: try again later.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
-    pub fn add_key_days(&self, days: &[KeyDay], kept_since: Date) -> Result<(), StoreError> {
-        key_days::add(self.db(), days, kept_since)
-    }
-
-    /// Returns the requests of all keys on the days since `since`, newest day first, then by prefix.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn key_days(&self, since: Date) -> Result<Vec<KeyDay>, StoreError> {
-        key_days::read(self.db(), since)
-    }
-
-    /// Returns the newest entries of the audit log, at most `limit` of them, newest first: of all, or of one subject.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn audit(&self, subject: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
-        let db = self.db();
-        db.read(log::READING, |tx| log::read(tx, subject, limit))
     }
 
     /// Checks that all stored data is as it was written, as of one moment and while others write. Returns the problems.
@@ -490,7 +168,7 @@ impl Store {
     pub fn check(&self) -> Result<Vec<Problem>, StoreError> {
         match &self.0 {
             Base::Sqlite(store) => store.check(),
-            Base::Postgres(_) => check::run::check(self.db()),
+            Base::Postgres(_) => check::check(self.db()),
         }
     }
 
@@ -508,25 +186,6 @@ impl Store {
             )),
         }
     }
-
-    /// Replaces catalog, history, texts, keys and assortments with those of a backup, in one transaction, so that servers
-    /// see the old state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own
-    /// id. Keys that were revoked or rotated here and texts that were taken down stay so. The restored assortments count as
-    /// accepted; see [`plan_restore`](Self::plan_restore). The audit log, the days of keys and the operators stay; the
-    /// log gets an entry for the restore, and for each key and text that it changes. All sessions of operators end. Returns the
-    /// live revision.
-    ///
-    /// # Errors
-    ///
-    /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
-    /// written. Nothing was changed then.
-    pub fn restore(
-        &self,
-        path: &Path,
-        context: &AuditContext,
-    ) -> Result<Option<Revision>, StoreError> {
-        restore::restore(self.db(), path, context)
-    }
 }
 
 /// Callback for possible changes. It must return at once.
@@ -534,9 +193,6 @@ pub type Hint = Arc<dyn Fn() + Send + Sync>;
 
 /// Stops hints when it is dropped.
 pub type HintGuard = Box<dyn std::any::Any + Send>;
-
-/// Returns the records to write, given all keys: new ones, and changed ones with the prefix that they had.
-pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
 
 /// Opens the store at `url`, such as `sqlite:vitrine.db`, with the default lock wait: see [`StoreAddress::open`].
 ///
@@ -550,3 +206,6 @@ pub fn open(url: &str, if_missing: IfMissing) -> Result<Arc<Store>, StoreError> 
 
 /// Default maximum time that a writer waits for another one.
 pub const DEFAULT_LOCK_WAIT: Duration = Duration::from_secs(30);
+
+/// Maximum of that time: both databases count its milliseconds in 32 bits, which end after 24 days.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);

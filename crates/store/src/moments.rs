@@ -7,8 +7,8 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 
 use crate::StoreError;
-use crate::catalog::{BASE_COLUMNS, PRODUCT_COLUMNS, ProductRow, VERSIONS};
-use crate::db::{Db, Plan, Row, Tx, Value, values};
+use crate::catalog::{BASES, PRODUCT_COLUMNS, ProductRow, VERSIONS};
+use crate::db::{Plan, Row, Tx, Value, WORK_TIMEOUT, values};
 use crate::overrides::BaseHint;
 use crate::record::{
     Availability, ChangeKind, ChangedProduct, Moment, ProductVisitor, PublishedCounts,
@@ -16,12 +16,128 @@ use crate::record::{
 };
 use crate::values::{code, from_millis};
 
-pub(crate) const READING: &str = "reading the history";
+const READING: &str = "reading the history";
 
 /// Columns of a published revision, in the order in which [`published_row`] reads them.
 const PUBLISHED: &str = "number, id, created_at, created, changed, retired, unchanged, \
                          published_by, note, source_digest, \
                          number < coalesce((select oldest_readable from vitrine.state), 0)";
+
+impl crate::Store {
+    /// Returns the newest revisions, at most `limit` of them, newest first.
+    pub fn revisions(&self, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
+        let sql = format!("select {PUBLISHED} from vitrine.revision order by number desc limit $1");
+        self.db()
+            .quick(READING, |tx| tx.rows(&sql, values![limit], published_row))
+    }
+
+    /// Returns the revision of this number, if it exists.
+    pub fn revision(&self, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
+        let sql = format!("select {PUBLISHED} from vitrine.revision where number = $1");
+        self.db()
+            .quick(READING, |tx| tx.row(&sql, values![number], published_row))
+    }
+
+    /// Returns the revision that was live at a time; `None` before the first.
+    pub fn revision_at(&self, time: Timestamp) -> Result<Option<PublishedRevision>, StoreError> {
+        let sql = format!(
+            "select {PUBLISHED} from vitrine.revision where created_at <= $1 order by number desc limit 1"
+        );
+        let time = time.as_millisecond();
+        self.db()
+            .quick(READING, |tx| tx.row(&sql, values![time], published_row))
+    }
+
+    /// Reads the products of a moment, in ascending order of codes. Returns its revision, or `None` if it doesn't
+    /// exist.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read, `visit` fails, or the revision was pruned ([`StoreError::Pruned`]).
+    pub fn read_products(
+        &self,
+        moment: Moment,
+        visit: ProductVisitor<'_>,
+    ) -> Result<Option<Revision>, StoreError> {
+        self.db().read_within(WORK_TIMEOUT, READING, |tx| {
+            at(tx, moment, |tx, revision| {
+                visit_products(tx, moment, visit)?;
+                Ok(revision)
+            })
+        })
+    }
+
+    /// Returns a product at a moment; `None` if it wasn't live then, or the revision doesn't exist.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
+    pub fn product(
+        &self,
+        code: &ProductCode,
+        moment: Moment,
+    ) -> Result<Option<StoredProduct>, StoreError> {
+        let found = self.db().quick(READING, |tx| {
+            at(tx, moment, |tx, _| {
+                products_of(tx, &[code.as_str()], moment)
+            })
+        })?;
+        Ok(found.and_then(|found| found.into_iter().next()))
+    }
+
+    /// Returns the spans of revisions in which stored versions of a product were live, at most `limit` of them, newest
+    /// first. Between two spans the product wasn't live.
+    pub fn version_spans(
+        &self,
+        code: &ProductCode,
+        limit: u32,
+    ) -> Result<Vec<VersionSpan>, StoreError> {
+        let sql = "select from_revision, until_revision from vitrine.product_version where code = $1 and from_revision > 0 \
+               order by from_revision desc limit $2";
+        self.db().quick(READING, |tx| {
+            tx.rows(sql, values![code.as_str(), limit], |row| {
+                let until: Option<i64> = row.get(1)?;
+                Ok(VersionSpan {
+                    from: row.count(0)?,
+                    until: until.map(i64::cast_unsigned),
+                })
+            })
+        })
+    }
+
+    /// Returns the products that the revision of this number changed, in ascending order of codes: at most `limit`, only
+    /// codes above `after`, and only changes of the kind `kind`, if these are given; none if the revision doesn't exist.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read, or the revision was pruned ([`StoreError::Pruned`]).
+    pub fn revision_changes(
+        &self,
+        number: u64,
+        kind: Option<ChangeKind>,
+        after: Option<&ProductCode>,
+        limit: u32,
+    ) -> Result<Vec<ChangedProduct>, StoreError> {
+        let sql = "select code, bool_or(began), bool_or(ended) from ( \
+               select code, true as began, false as ended \
+               from vitrine.product_version where from_revision = $1 \
+               union all select code, false, true \
+               from vitrine.product_version where until_revision = $1) as changes \
+               where code > $2 group by code \
+               having $4 is null or (bool_or(began) = $4 and bool_or(ended) = $5) order by code limit $3";
+        let after = after.map_or("", ProductCode::as_str);
+        let (began, ended) = kind.map(ChangeKind::bounds).unzip();
+        self.db().read(READING, |tx| {
+            ensure_readable(tx, Moment::Revision(number))?;
+            tx.rows(sql, values![number, after, limit, began, ended], |row| {
+                Ok(ChangedProduct {
+                    code: code(row.get(0)?)?,
+                    kind: ChangeKind::from_bounds(row.get(1)?, row.get(2)?),
+                })
+            })
+        })
+    }
+}
 
 /// Returns the SQL condition for versions that are live at a moment, and its parameter: the number of the revision.
 fn live_condition(moment: Moment) -> (&'static str, u64) {
@@ -37,30 +153,6 @@ fn live_condition(moment: Moment) -> (&'static str, u64) {
 /// As [`live_condition`], for bases.
 fn base_condition(moment: Moment) -> String {
     live_condition(moment).0.replace("v.", "b.")
-}
-
-/// See [`Store::revisions`](crate::Store::revisions).
-pub(crate) fn revisions(db: Db<'_>, limit: u32) -> Result<Vec<PublishedRevision>, StoreError> {
-    let sql = format!("select {PUBLISHED} from vitrine.revision order by number desc limit $1");
-    db.quick(READING, |tx| tx.rows(&sql, values![limit], published_row))
-}
-
-/// See [`Store::revision`](crate::Store::revision).
-pub(crate) fn published(db: Db<'_>, number: u64) -> Result<Option<PublishedRevision>, StoreError> {
-    let sql = format!("select {PUBLISHED} from vitrine.revision where number = $1");
-    db.quick(READING, |tx| tx.row(&sql, values![number], published_row))
-}
-
-/// See [`Store::revision_at`](crate::Store::revision_at).
-pub(crate) fn published_at(
-    db: Db<'_>,
-    time: Timestamp,
-) -> Result<Option<PublishedRevision>, StoreError> {
-    let sql = format!(
-        "select {PUBLISHED} from vitrine.revision where created_at <= $1 order by number desc limit 1"
-    );
-    let time = time.as_millisecond();
-    db.quick(READING, |tx| tx.row(&sql, values![time], published_row))
 }
 
 fn published_row(row: &Row<'_>) -> Result<PublishedRevision, StoreError> {
@@ -154,7 +246,9 @@ pub(crate) fn visit_products(
     visit: ProductVisitor<'_>,
 ) -> Result<(), StoreError> {
     let (is_live, number) = live_condition(moment);
-    let sql = format!("select {PRODUCT_COLUMNS} from {VERSIONS} where {is_live} order by v.code");
+    let sql = format!(
+        "select {PRODUCT_COLUMNS} from {VERSIONS} /*scan*/ where {is_live} order by v.code"
+    );
     tx.plan(Plan::IndexOrder)?;
     each_product(tx, &sql, values![number], visit)?;
     tx.plan(Plan::Best)
@@ -179,9 +273,7 @@ pub(crate) fn bases_of(
     moment: Moment,
 ) -> Result<Vec<StoredProduct>, StoreError> {
     let ((_, number), is_live) = (live_condition(moment), base_condition(moment));
-    let sql = format!(
-        "select {BASE_COLUMNS} from vitrine.base_version b where b.code = any($2) and {is_live}"
-    );
+    let sql = format!("select {PRODUCT_COLUMNS} from {BASES} where b.code = any($2) and {is_live}");
     collect(tx, &sql, values![number, codes])
 }
 
@@ -224,59 +316,12 @@ pub(crate) fn visit_bases(
     let ((is_live, number), base_is_live) = (live_condition(moment), base_condition(moment));
     let (hinted, texts) = hint.conditions();
     let sql = format!(
-        "select {PRODUCT_COLUMNS} from {VERSIONS} where {is_live}{hinted} and not exists \
-            (select 1 from vitrine.base_version b where b.code = v.code and {base_is_live}) \
-         union all select {BASE_COLUMNS} from vitrine.base_version b where {base_is_live}{hinted} \
+        "select {PRODUCT_COLUMNS} from {VERSIONS} /*scan*/ where {is_live}{hinted} and not exists \
+            (select 1 from vitrine.product_base b where b.code = v.code and {base_is_live}) \
+         union all select {PRODUCT_COLUMNS} from {BASES} where {base_is_live}{hinted} \
          order by code"
     );
     let mut values = vec![Value::from(number)];
     values.extend(texts.iter().map(Value::from));
     each_product(tx, &sql, &values, visit)
-}
-
-/// See [`Store::version_spans`](crate::Store::version_spans).
-pub(crate) fn version_spans(
-    db: Db<'_>,
-    code: &ProductCode,
-    limit: u32,
-) -> Result<Vec<VersionSpan>, StoreError> {
-    let sql = "select from_revision, until_revision from vitrine.product_version where code = $1 \
-               order by from_revision desc limit $2";
-    db.quick(READING, |tx| {
-        tx.rows(sql, values![code.as_str(), limit], |row| {
-            let until: Option<i64> = row.get(1)?;
-            Ok(VersionSpan {
-                from: row.count(0)?,
-                until: until.map(i64::cast_unsigned),
-            })
-        })
-    })
-}
-
-/// See [`Store::revision_changes`](crate::Store::revision_changes).
-pub(crate) fn revision_changes(
-    db: Db<'_>,
-    number: u64,
-    kind: Option<ChangeKind>,
-    after: Option<&ProductCode>,
-    limit: u32,
-) -> Result<Vec<ChangedProduct>, StoreError> {
-    let sql = "select code, bool_or(began), bool_or(ended) from ( \
-               select code, true as began, false as ended \
-               from vitrine.product_version where from_revision = $1 \
-               union all select code, false, true \
-               from vitrine.product_version where until_revision = $1) as changes \
-               where code > $2 group by code \
-               having $4 is null or (bool_or(began) = $4 and bool_or(ended) = $5) order by code limit $3";
-    let after = after.map_or("", ProductCode::as_str);
-    let (began, ended) = kind.map(ChangeKind::bounds).unzip();
-    db.read(READING, |tx| {
-        ensure_readable(tx, Moment::Revision(number))?;
-        tx.rows(sql, values![number, after, limit, began, ended], |row| {
-            Ok(ChangedProduct {
-                code: code(row.get(0)?)?,
-                kind: ChangeKind::from_bounds(row.get(1)?, row.get(2)?),
-            })
-        })
-    })
 }

@@ -2,10 +2,6 @@
 //!
 //! A session is valid while its operator has the stamp that it was begun with: each change of an operator replaces the stamp,
 //! which ends all its sessions everywhere. Only a hash of a session's token is stored.
-//!
-//! - `row`: stored operators
-
-mod row;
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,12 +11,14 @@ use jiff::Timestamp;
 use vitrine_model::Invalid;
 
 use crate::StoreError;
-use crate::audit::{AuditContext, Confirmation, log, operator_change};
-use crate::db::{Db, Row, Tx, values};
+use crate::audit::{self, AuditContext, operator_change};
+use crate::check::{Findings, OPERATOR};
+use crate::db::{Row, Tx, Value, values};
+use crate::digest::RowHash;
 use crate::fail_point::FailPoint;
+use crate::named::named;
 use crate::postgres::Lock;
 use crate::values::from_millis;
-pub(crate) use row::OperatorRow;
 
 const READING: &str = "reading the operators";
 const WRITING: &str = "writing the operators";
@@ -28,7 +26,7 @@ const WRITING: &str = "writing the operators";
 /// Maximum time that a write of a session waits for another writer of an SQLite store.
 const SESSION_WAIT: Duration = Duration::from_secs(5);
 
-/// Columns of an operator, in the order of [`operator_row`].
+/// Columns of an operator.
 const COLUMNS: &str = "o.name, o.role, o.password, o.stamp, o.created_at, o.digest";
 
 /// Maximum number of sessions of an operator; a new one ends the oldest.
@@ -37,29 +35,15 @@ pub const MAX_SESSIONS: u32 = 20;
 /// Maximum length of an operator's name, in bytes.
 const MAX_NAME_BYTES: usize = 200;
 
-/// Role of an operator: what it may do. Each includes the ones before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Sees all pages.
-    Viewer,
-    /// Changes products and assortments, too.
-    Editor,
-    /// Changes keys, webhooks, the live revision and operators, too.
-    Owner,
-}
-
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 3] = [Self::Viewer, Self::Editor, Self::Owner];
-
-    /// Returns its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Editor => "editor",
-            Self::Owner => "owner",
-        }
+named! {
+    /// Role of an operator: what it may do. Each includes the ones before it.
+    pub enum Role {
+        /// Sees all pages.
+        Viewer = "viewer",
+        /// Changes products and assortments, too.
+        Editor = "editor",
+        /// Changes keys, webhooks, the live revision and operators, too.
+        Owner = "owner",
     }
 }
 
@@ -164,23 +148,6 @@ pub struct OperatorChange {
     pub stamp: String,
 }
 
-impl OperatorChange {
-    pub(crate) fn applied_to(&self, operator: &Operator) -> Operator {
-        let Self {
-            role,
-            password,
-            stamp,
-        } = self;
-        Operator {
-            name: operator.name.clone(),
-            role: role.unwrap_or(operator.role),
-            password: password.as_ref().unwrap_or(&operator.password).clone(),
-            stamp: stamp.clone(),
-            created_at: operator.created_at,
-        }
-    }
-}
-
 /// SHA-256 of a session's token.
 pub type TokenHash = [u8; 32];
 
@@ -217,12 +184,11 @@ pub struct LoggedOperators {
     pub last: u64,
 }
 
-/// Refuses a change that takes the last owner away. `rows` returns all operators, and is called only if the change could. A row that
-/// was changed by something other than Vitrine makes nobody an owner.
-pub(crate) fn require_owner(
+/// Refuses a change that takes the last owner away. A row that was changed by something other than Vitrine makes nobody an owner.
+fn require_owner(
+    tx: &mut Tx<'_>,
     before: Option<&Operator>,
     after: Option<&Operator>,
-    rows: impl FnOnce() -> Result<Vec<OperatorRow>, StoreError>,
 ) -> Result<(), StoreError> {
     let owns = |operator: &Operator| operator.role == Role::Owner;
     let Some(changed) = before.filter(|before| owns(before)) else {
@@ -231,10 +197,10 @@ pub(crate) fn require_owner(
     if after.is_some_and(owns) {
         return Ok(());
     }
-    let verified = rows()?.into_iter().map(Operator::try_from);
-    let owners: Vec<Operator> = verified.flatten().filter(owns).collect();
+    let mut owners = rows(tx, |row| Ok(operator(row).ok().filter(owns)))?;
+    owners.retain(Option::is_some);
     match owners.as_slice() {
-        [last] if last.name == changed.name => Err(StoreError::LastOwner {
+        [Some(last)] if last.name == changed.name => Err(StoreError::LastOwner {
             name: last.name.to_string(),
         }),
         _ => Ok(()),
@@ -243,10 +209,6 @@ pub(crate) fn require_owner(
 
 impl crate::Store {
     /// Returns whether there are operators.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn has_operators(&self) -> Result<bool, StoreError> {
         self.db().quick(READING, |tx| {
             tx.value("select exists (select 1 from vitrine.operator)", &[])
@@ -254,32 +216,32 @@ impl crate::Store {
     }
 
     /// Returns what the audit log says of operators after entry `after`; 0 reads all entries.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError> {
-        self.db().quick(READING, |tx| log::operators(tx, after))
+        let sql = "select coalesce(bool_or(subject_kind = 'operator'), false), \
+                      coalesce(max(number), $1) from vitrine.audit_entry where number > $1";
+        let found = self.db().quick(READING, |tx| {
+            tx.row(sql, values![after], |row| {
+                Ok(LoggedOperators {
+                    found: row.get(0)?,
+                    last: row.count(1)?,
+                })
+            })
+        });
+        let nothing = LoggedOperators {
+            found: false,
+            last: after,
+        };
+        Ok(found?.unwrap_or(nothing))
     }
 
     /// Returns all operators, by name.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn operators(&self) -> Result<Vec<Operator>, StoreError> {
-        let rows = self.db().quick(READING, rows)?;
-        rows.into_iter().map(Operator::try_from).collect()
+        self.db().quick(READING, |tx| rows(tx, operator))
     }
 
     /// Returns an operator.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn operator(&self, name: &OperatorName) -> Result<Option<Operator>, StoreError> {
-        let row = self.db().quick(READING, |tx| row_of(tx, name))?;
-        row.map(Operator::try_from).transpose()
+        self.db().quick(READING, |tx| row_of(tx, name, operator))
     }
 
     /// Changes the operator of a name to what `decide` returns of it as it is, ends its sessions, and writes to the audit log; if
@@ -296,13 +258,13 @@ impl crate::Store {
     ) -> Result<(), StoreError> {
         let committed = FailPoint::OperatorsCommitted;
         self.db().write(Lock::Keys, committed, WRITING, |tx| {
-            let before = row_of(tx, name)?;
-            let before = before.map(OperatorRow::unverified).transpose()?;
+            // Whatever its digest says: a new one is written.
+            let before = row_of(tx, name, unverified)?;
             let after = decide(before.as_ref());
             if before == after {
                 return Ok(());
             }
-            require_owner(before.as_ref(), after.as_ref(), || rows(tx))?;
+            require_owner(tx, before.as_ref(), after.as_ref())?;
             for sql in [
                 "delete from vitrine.operator where name = $1",
                 "delete from vitrine.operator_session where operator = $1",
@@ -314,15 +276,11 @@ impl crate::Store {
             }
             FailPoint::OperatorsWritten.pass()?;
             let change = operator_change(before.as_ref(), after.as_ref());
-            log::write(tx, context, vec![change])
+            audit::write(tx, context, vec![change])
         })
     }
 
     /// Adds an operator. Returns false, having changed nothing, if there is one of this name.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
     pub fn add_operator(&self, new: &Operator, context: &AuditContext) -> Result<bool, StoreError> {
         let mut is_new = false;
         self.change_operator(&new.name, context, &mut |before| {
@@ -345,7 +303,12 @@ impl crate::Store {
     ) -> Result<Option<Operator>, StoreError> {
         let mut after = None;
         self.change_operator(name, context, &mut |before| {
-            after = before.map(|before| change.applied_to(before));
+            after = before.cloned().map(|before| Operator {
+                role: change.role.unwrap_or(before.role),
+                password: change.password.clone().unwrap_or(before.password),
+                stamp: change.stamp.clone(),
+                ..before
+            });
             after.clone()
         })?;
         Ok(after)
@@ -369,21 +332,18 @@ impl crate::Store {
         Ok(was_there)
     }
 
-    /// Returns true if the audit log has this confirmation: what was confirmed is done.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    pub fn is_confirmed(&self, confirmation: &Confirmation) -> Result<bool, StoreError> {
-        self.db()
-            .quick(log::READING, |tx| log::has_confirmation(tx, confirmation))
+    /// Runs a write of sessions.
+    fn write_sessions(
+        &self,
+        wait: Duration,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let committed = FailPoint::OperatorsCommitted;
+        let db = self.db();
+        db.write_briefly(wait, committed, "writing the sessions", work)
     }
 
     /// Returns the session of a token; `None` if there is none, or it was ended.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
     pub fn session(&self, token: &TokenHash) -> Result<Option<Session>, StoreError> {
         let sql = format!(
             "select {COLUMNS}, s.created_at, s.used_at from vitrine.operator_session s \
@@ -393,7 +353,7 @@ impl crate::Store {
         self.db().quick(READING, |tx| {
             tx.row(&sql, values![token], |row| {
                 Ok(Session {
-                    operator: operator_row(row)?.try_into()?,
+                    operator: operator(row)?,
                     created_at: from_millis(row.get(6)?)?,
                     used_at: from_millis(row.get(7)?)?,
                 })
@@ -403,10 +363,6 @@ impl crate::Store {
 
     /// Stores a session. Deletes those begun before `expired_before`, those that were ended, and of the operator's sessions those beyond
     /// [`MAX_SESSIONS`]: first those from a clock that is ahead of this one, then the oldest.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
     pub fn add_session(
         &self,
         new: &NewSession,
@@ -419,7 +375,7 @@ impl crate::Store {
             created_at,
         } = new;
         let (operator, at) = (operator.as_str(), created_at.as_millisecond());
-        write_sessions(self.db(), SESSION_WAIT, |tx| {
+        self.write_sessions(SESSION_WAIT, |tx| {
             let sql = "delete from vitrine.operator_session where created_at < $1 or not exists \
                           (select 1 from vitrine.operator o where o.name = operator_session.operator \
                               and o.stamp = operator_session.stamp)";
@@ -443,86 +399,98 @@ impl crate::Store {
     pub fn use_session(&self, token: &TokenHash, used_at: Timestamp) -> Result<(), StoreError> {
         let sql = "update vitrine.operator_session set used_at = greatest(used_at, $2) \
                    where token_hash = $1";
-        write_sessions(self.db(), Duration::ZERO, |tx| {
+        self.write_sessions(Duration::ZERO, |tx| {
             tx.execute(sql, values![token, used_at.as_millisecond()])
                 .map(drop)
         })
     }
 
     /// Ends a session.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
     pub fn end_session(&self, token: &TokenHash) -> Result<(), StoreError> {
         let sql = "delete from vitrine.operator_session where token_hash = $1";
-        write_sessions(self.db(), SESSION_WAIT, |tx| {
-            tx.execute(sql, values![token]).map(drop)
-        })
+        self.write_sessions(SESSION_WAIT, |tx| tx.execute(sql, values![token]).map(drop))
     }
 
     /// Ends all sessions of an operator.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
     pub fn end_sessions(&self, operator: &OperatorName) -> Result<(), StoreError> {
         let sql = "delete from vitrine.operator_session where operator = $1";
-        write_sessions(self.db(), SESSION_WAIT, |tx| {
+        self.write_sessions(SESSION_WAIT, |tx| {
             tx.execute(sql, values![operator.as_str()]).map(drop)
         })
     }
 }
 
-/// Runs a write of sessions.
-fn write_sessions(
-    db: Db<'_>,
-    wait: Duration,
-    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    db.write_briefly(
-        wait,
-        FailPoint::OperatorsCommitted,
-        "writing the sessions",
-        work,
-    )
-}
-
-/// Returns all stored rows, by name.
-pub(crate) fn rows(tx: &mut Tx<'_>) -> Result<Vec<OperatorRow>, StoreError> {
+/// Returns what `read` makes of all stored rows, by name.
+fn rows<T>(
+    tx: &mut Tx<'_>,
+    read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
     let sql = format!("select {COLUMNS} from vitrine.operator o order by o.name collate \"C\"");
-    tx.rows(&sql, &[], operator_row)
+    tx.rows(&sql, &[], read)
 }
 
-fn row_of(tx: &mut Tx<'_>, name: &OperatorName) -> Result<Option<OperatorRow>, StoreError> {
+fn row_of(
+    tx: &mut Tx<'_>,
+    name: &OperatorName,
+    read: fn(&Row<'_>) -> Result<Operator, StoreError>,
+) -> Result<Option<Operator>, StoreError> {
     let sql = format!("select {COLUMNS} from vitrine.operator o where o.name = $1");
-    tx.row(&sql, values![name.as_str()], operator_row)
+    tx.row(&sql, values![name.as_str()], read)
 }
 
 fn insert(tx: &mut Tx<'_>, operator: &Operator) -> Result<(), StoreError> {
-    let OperatorRow {
+    let Operator {
         name,
         role,
         password,
         stamp,
         created_at,
-        stored_digest,
-    } = operator.into();
+    } = operator;
+    let password = password.as_ref().map(PasswordHash::as_str);
+    let created_at = created_at.as_millisecond();
+    let mut values = values![name.as_str(), role.as_str(), password, stamp, created_at].to_vec();
+    let digest = RowHash::of(&values);
+    values.push(Value::from(&digest));
     let sql = "insert into vitrine.operator (name, role, password, stamp, created_at, digest) \
                values ($1, $2, $3, $4, $5, $6)";
-    let values = values![&name, &role, &password, &stamp, created_at, &stored_digest];
-    tx.execute(sql, values).map(drop)
+    tx.execute(sql, &values).map(drop)
 }
 
-fn operator_row(row: &Row<'_>) -> Result<OperatorRow, StoreError> {
-    Ok(OperatorRow {
-        name: row.get(0)?,
-        role: row.get(1)?,
-        password: row.get(2)?,
+fn unverified(row: &Row<'_>) -> Result<Operator, StoreError> {
+    let (name, role): (&str, &str) = (row.get(0)?, row.get(1)?);
+    let damaged = |what: &str| StoreError::Damaged(format!("operator {name}: invalid {what}"));
+    Ok(Operator {
+        name: name.parse().map_err(|_| damaged("name"))?,
+        role: role.parse().map_err(|_| damaged("role"))?,
+        password: row.get::<Option<String>>(2)?.map(PasswordHash::new),
         stamp: row.get(3)?,
-        created_at: row.get(4)?,
-        stored_digest: row.get(5)?,
+        created_at: from_millis(row.get(4)?)?,
     })
+}
+
+/// Reads an operator. Refuses a row that isn't as it was written: it says who may do what.
+fn operator(row: &Row<'_>) -> Result<Operator, StoreError> {
+    let (name, role, stamp): (&str, &str, &str) = (row.get(0)?, row.get(1)?, row.get(3)?);
+    let (password, created_at): (Option<&str>, i64) = (row.get(2)?, row.get(4)?);
+    let digest = RowHash::of(values![name, role, password, stamp, created_at]);
+    match row.get::<&[u8]>(5)? == digest {
+        true => unverified(row),
+        false => Err(StoreError::Damaged(format!(
+            "operator {name}: was changed by something other than Vitrine; set it again: `vitrine operators set`"
+        ))),
+    }
+}
+
+/// Checks that each operator is as it was written, and can be read.
+pub(crate) fn check(tx: &mut Tx<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    rows(tx, |row| {
+        if let Err(error) = operator(row) {
+            let place = format!("operator {}", row.lossy(0)?);
+            found.add(&OPERATOR, place, error.to_string());
+        }
+        Ok(())
+    })
+    .map(drop)
 }
 
 #[cfg(test)]

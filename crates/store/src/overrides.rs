@@ -160,12 +160,15 @@ impl BaseHint {
             prefix => {
                 // No character of codes is greater.
                 let bounds = [prefix.to_owned(), format!("{prefix}\u{7f}")].map(&mut value);
-                format!(" and code >= {} and code < {}", bounds[0], bounds[1])
+                format!(" and v.code >= {} and v.code < {}", bounds[0], bounds[1])
             }
         };
         let countries: Vec<String> = self.countries.iter().map(ToString::to_string).collect();
         let mut lists = String::new();
-        for (column, wanted) in [("categories", &self.categories), ("countries", &countries)] {
+        for (column, wanted) in [
+            ("v.categories", &self.categories),
+            ("v.countries", &countries),
+        ] {
             // As they stand in the JSON of the column.
             let quoted = wanted
                 .iter()
@@ -188,7 +191,7 @@ pub(crate) fn read(tx: &mut Tx<'_>, rest: &str) -> Result<Vec<StoredOverride>, S
 }
 
 /// The rest of a query for all overrides, oldest first.
-pub(crate) const ALL: &str = "order by number";
+pub(crate) const ALL: &str = "/*scan*/ order by number";
 
 fn stored(row: &Row<'_>) -> Result<StoredOverride, StoreError> {
     let millis = |column| -> Result<Option<Timestamp>, StoreError> {

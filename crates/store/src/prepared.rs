@@ -75,7 +75,7 @@ impl crate::Store {
                 revision: tx.value("select revision_id from vitrine.state", &[])?,
                 by_record: HashMap::new(),
             };
-            let sql = "select record_digest, code, id from vitrine.product_version \
+            let sql = "select record_digest, code, id from vitrine.product_version /*scan*/ \
                        where until_revision is null and record_digest is not null";
             tx.each(sql, &[], |row| {
                 if let Some(digest) = RecordDigest::stored(row.get(0)?) {

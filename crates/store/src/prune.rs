@@ -19,21 +19,25 @@ const BATCH: u32 = 1_000;
 /// then.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Condition for versions to delete: no kept revision has them ($1 is the oldest), and they have no texts or were replaced
-/// before $2: texts of later ones are still served.
-const PRUNABLE: &str = "v.until_revision <= $1 and (v.until_revision < coalesce( \
+/// Condition for versions to delete: no kept revision has them ($1 is the oldest), not even as a base, and they have no texts
+/// or were replaced before $2: texts of later ones are still served.
+const PRUNABLE: &str = "v.until_revision <= $1 \
+     and not exists (select 1 from vitrine.product_base b where b.version_id = v.id \
+        and (b.until_revision is null or b.until_revision > $1)) \
+     and (v.until_revision < coalesce( \
         (select min(number) from vitrine.revision where created_at > $2), $1 + 1) \
      or not exists (select 1 from vitrine.product_text where product_version_id = v.id))";
 
 /// Condition for versions with texts that stay.
 const KEPT_WITH_TEXTS: &str = "(v.until_revision is null or v.until_revision > $1 \
      or v.until_revision >= coalesce( \
-        (select min(number) from vitrine.revision where created_at > $2), $1 + 1))";
+        (select min(number) from vitrine.revision where created_at > $2), $1 + 1) \
+     or exists (select 1 from vitrine.product_base b where b.version_id = v.id \
+        and (b.until_revision is null or b.until_revision > $1)))";
 
 /// Condition for texts that nothing names. One that was taken down stays, so that it is still down if it is loaded again.
 const UNNAMED: &str = "taken_down_at is null \
-     and not exists (select 1 from vitrine.product_text t where t.digest = x.digest) \
-     and not exists (select 1 from vitrine.base_text t where t.digest = x.digest)";
+     and not exists (select 1 from vitrine.product_text t where t.digest = x.digest)";
 
 /// Part of the history that a prune keeps.
 #[derive(Clone, Copy)]
@@ -44,73 +48,80 @@ struct Kept {
     since: i64,
 }
 
-/// See [`Store::plan_prune`](crate::Store::plan_prune).
-pub(crate) fn plan(
-    db: Db<'_>,
-    keep: Keep,
-    texts_kept_since: Timestamp,
-) -> Result<PruneReport, StoreError> {
-    let sql = format!(
-        "select count(*) from vitrine.markdown_text x where taken_down_at is null \
+impl crate::Store {
+    /// Returns what [`prune`](Self::prune) would free now, and changes nothing.
+    pub fn plan_prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
+        let sql = format!(
+            "select count(*) from vitrine.markdown_text x /*scan*/ where taken_down_at is null \
          and not exists (select 1 from vitrine.product_text t \
             join vitrine.product_version v on v.id = t.product_version_id \
-            where t.digest = x.digest and {KEPT_WITH_TEXTS}) \
-         and not exists (select 1 from vitrine.base_text t \
-            join vitrine.base_version b on b.id = t.base_version_id where t.digest = x.digest \
-               and (b.until_revision is null or b.until_revision > $1))"
-    );
-    db.read_within(WORK_TIMEOUT, PRUNING, |tx| {
-        let Some(kept) = kept(tx, keep, texts_kept_since)? else {
+            where t.digest = x.digest and {KEPT_WITH_TEXTS})"
+        );
+        self.db().read_within(WORK_TIMEOUT, PRUNING, |tx| {
+            let Some(kept) = kept(tx, keep, texts_kept_since)? else {
+                return Ok(PruneReport::default());
+            };
+            let texts: i64 = tx.value(&sql, values![kept.oldest, kept.since])?;
+            let (versions, waiting_versions) = versions(tx, kept)?;
+            Ok(PruneReport {
+                oldest_readable: Some(kept.oldest.unsigned_abs()),
+                revisions: newly_unreadable(tx, kept.oldest)?,
+                versions,
+                texts: texts.unsigned_abs(),
+                waiting_versions,
+                free_bytes: free_bytes(tx)?,
+            })
+        })
+    }
+
+    /// Deletes versions of products that no kept revision shows, and texts that nothing names any more. Versions replaced
+    /// after `texts_kept_since` stay while they have texts, which [`read_catalog`](Self::read_catalog) still returns; a
+    /// text that was taken down stays. The live catalog, [`state`](Self::state) and the records of revisions stay as
+    /// they are.
+    ///
+    /// A first transaction makes older revisions unreadable; then rows are deleted in transactions of moderate size,
+    /// between which others read and write. Interrupted anywhere, it leaves a consistent store; the next prune deletes the
+    /// rest.
+    pub fn prune(
+        &self,
+        keep: Keep,
+        texts_kept_since: Timestamp,
+    ) -> Result<PruneReport, StoreError> {
+        let db = self.db();
+        let writer = &mut db.writer()?;
+        let begun = writer.write(Lock::Catalog, PRUNING, |tx| {
+            let Some(kept) = kept(tx, keep, texts_kept_since)? else {
+                return Ok(None);
+            };
+            let revisions = newly_unreadable(tx, kept.oldest)?;
+            if revisions > 0 {
+                let sql = "update vitrine.state set oldest_readable = $1";
+                tx.execute(sql, values![kept.oldest])?;
+            }
+            let (_, waiting_versions) = versions(tx, kept)?;
+            Ok(Some((kept, revisions, waiting_versions)))
+        })?;
+        let Some((kept, revisions, waiting_versions)) = begun else {
             return Ok(PruneReport::default());
         };
-        let texts: i64 = tx.value(&sql, values![kept.oldest, kept.since])?;
-        let (versions, waiting_versions) = versions(tx, kept)?;
+        delete_bases(writer, kept)?;
+        let versions = delete_versions(writer, kept)?;
         Ok(PruneReport {
             oldest_readable: Some(kept.oldest.unsigned_abs()),
-            revisions: newly_unreadable(tx, kept.oldest)?,
+            revisions,
             versions,
-            texts: texts.unsigned_abs(),
+            texts: delete_texts(db, writer)?,
             waiting_versions,
-            free_bytes: free_bytes(tx)?,
+            free_bytes: match db {
+                Db::Sqlite(_) => db.read(PRUNING, free_bytes)?,
+                Db::Postgres(_) => 0,
+            },
         })
-    })
-}
-
-/// See [`Store::prune`](crate::Store::prune).
-pub(crate) fn prune(
-    db: Db<'_>,
-    keep: Keep,
-    texts_kept_since: Timestamp,
-) -> Result<PruneReport, StoreError> {
-    let writer = &mut db.writer()?;
-    let begun = writer.write(Lock::Catalog, PRUNING, |tx| {
-        let Some(kept) = kept(tx, keep, texts_kept_since)? else {
-            return Ok(None);
-        };
-        let revisions = newly_unreadable(tx, kept.oldest)?;
-        if revisions > 0 {
-            let sql = "update vitrine.state set oldest_readable = $1";
-            tx.execute(sql, values![kept.oldest])?;
-        }
-        let (_, waiting_versions) = versions(tx, kept)?;
-        Ok(Some((kept, revisions, waiting_versions)))
-    })?;
-    let Some((kept, revisions, waiting_versions)) = begun else {
-        return Ok(PruneReport::default());
-    };
-    let versions = delete_versions(writer, kept)?;
-    delete_bases(writer, kept)?;
-    Ok(PruneReport {
-        oldest_readable: Some(kept.oldest.unsigned_abs()),
-        revisions,
-        versions,
-        texts: delete_texts(db, writer)?,
-        waiting_versions,
-        free_bytes: match db {
-            Db::Sqlite(_) => db.read(PRUNING, free_bytes)?,
-            Db::Postgres(_) => 0,
-        },
-    })
+    }
 }
 
 /// Returns what stays; `None` if nothing was published. Pruned revisions stay pruned.
@@ -131,7 +142,7 @@ fn kept(
             "select greatest((select coalesce(oldest_readable, 0) from vitrine.state), coalesce( \
                 (select max(number) from vitrine.revision where number < later), later, \
                 (select max(number) from vitrine.revision))) \
-             from (select min(number) as later from vitrine.revision where created_at > $1) after \
+             from (select min(number) as later from vitrine.revision /*scan*/ where created_at > $1) after \
              where exists (select 1 from vitrine.revision)",
             moment.as_millisecond(),
         ),
@@ -164,7 +175,8 @@ fn delete_versions(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<u64, 
     // Versions that are readable now stay: the store may have been restored meanwhile.
     let going = format!(
         "select v.id from vitrine.product_version v where v.id > $3 and v.id <= $4 \
-         and {PRUNABLE} and v.until_revision <= (select oldest_readable from vitrine.state)"
+         and {PRUNABLE} and v.until_revision <= (select oldest_readable from vitrine.state) \
+         and not exists (select 1 from vitrine.product_base b where b.version_id = v.id)"
     );
     let end = format!(
         "select max(id), count(*) from (select v.id from vitrine.product_version v \
@@ -198,25 +210,16 @@ fn delete_versions(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<u64, 
     }
 }
 
-/// Deletes bases that no kept revision has.
+/// Deletes bases that no kept revision has; their versions stay.
 fn delete_bases(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<(), StoreError> {
-    let going = "select id from vitrine.base_version where until_revision <= $1 \
-                 and until_revision <= (select oldest_readable from vitrine.state) \
-                 order by until_revision, id limit $2";
-    loop {
-        let deleted = writer.write(Lock::Catalog, PRUNING, |tx| {
-            let mut count = 0;
-            for (table, id) in [("base_text", "base_version_id"), ("base_version", "id")] {
-                let sql = format!("delete from vitrine.{table} where {id} in ({going})");
-                count = tx.execute(&sql, values![kept.oldest, BATCH])?;
-            }
-            Ok(count)
-        })?;
-        if deleted == 0 {
-            return Ok(());
-        }
+    let sql = "delete from vitrine.product_base where (code, from_revision) in ( \
+                  select code, from_revision from vitrine.product_base where until_revision <= $1 \
+                  and until_revision <= (select oldest_readable from vitrine.state) limit $2)";
+    let delete = |tx: &mut Tx<'_>| tx.execute(sql, values![kept.oldest, BATCH]);
+    while writer.write(Lock::Catalog, PRUNING, delete)? > 0 {
         std::thread::sleep(PAUSE);
     }
+    Ok(())
 }
 
 /// Deletes texts that nothing names, with the records of fetching them. Returns their number.

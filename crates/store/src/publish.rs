@@ -19,7 +19,7 @@ use vitrine_model::revision::Revision;
 
 use self::live::{Live, SeenVersions, live_of};
 use self::pending::Pending;
-use crate::audit::{AuditContext, PublishedChange, log, published_change};
+use crate::audit::{self, AuditContext, PublishedChange, published_change};
 use crate::db::{Db, References, Writer, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
@@ -47,10 +47,9 @@ pub(crate) struct StorePublish {
     writer: Writer,
     /// Number of the revision that it makes.
     number: u64,
-    /// Ids of this publish's first version, of its next one, and of its next base.
+    /// Ids of this publish's first version, and of its next one.
     first_id: i64,
     next_id: i64,
-    next_base_id: i64,
     /// Number of products that were live before, hidden ones included.
     live_before: u64,
     /// Number of versions that were live before.
@@ -94,24 +93,21 @@ impl StorePublish {
     fn begun(mut writer: Writer) -> Result<Self, StoreError> {
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                        (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
-                       (select coalesce(max(id), 0) + 1 from vitrine.base_version), \
-                       (select count(*) from vitrine.product_version where until_revision is null), \
-                       (select count(*) from vitrine.base_version b where until_revision is null \
+                       (select count(*) from vitrine.product_version /*scan*/ where until_revision is null), \
+                       (select count(*) from vitrine.product_base b where until_revision is null \
                           and not exists (select 1 from vitrine.product_version v \
                              where v.code = b.code and v.until_revision is null)), \
                        (select revision_id from vitrine.state)";
         let begun = writer.tx().row(sql, &[], |row| {
-            let ids = (row.count(0)?, row.get(1)?, row.get(2)?);
-            Ok((ids, row.count(3)?, row.count(4)?, row.get(5)?))
+            let ids = (row.count(0)?, row.get(1)?);
+            Ok((ids, row.count(2)?, row.count(3)?, row.get(4)?))
         })?;
-        let ((number, next_id, next_base_id), live_versions, hidden, revision_before) =
-            begun.unwrap_or_default();
+        let ((number, next_id), live_versions, hidden, revision_before) = begun.unwrap_or_default();
         Ok(Self {
             writer,
             number,
             first_id: next_id,
             next_id,
-            next_base_id,
             live_before: live_versions + hidden,
             live_versions,
             revision_before,
@@ -126,9 +122,7 @@ impl StorePublish {
 
     /// Writes the buffer.
     fn send(&mut self) -> Result<(), StoreError> {
-        let mut tx = self.writer.tx();
-        let written = (self.pending).write(&mut tx, self.number, &mut self.next_base_id);
-        self.has_bases |= written?;
+        self.has_bases |= self.pending.write(&mut self.writer.tx(), self.number)?;
         Ok(())
     }
 
@@ -227,7 +221,7 @@ impl StorePublish {
         let mut others = Vec::new();
         let seen = &self.seen;
         // By the index of live versions: that of revisions has the whole history.
-        let sql = "select id, code from vitrine.product_version /*sqlite indexed by live_product*/ \
+        let sql = "select id, code from vitrine.product_version /*sqlite indexed by live_product*/ /*scan*/ \
                    where until_revision is null and from_revision < $1";
         self.writer.tx().each(sql, values![self.number], |row| {
             let id = row.get(0)?;
@@ -437,7 +431,7 @@ impl Publication for StorePublish {
         let mut tx = self.writer.tx();
         tx.lock(Lock::Keys, LOG_WAIT)?;
         let mut tx = tx.doing("writing the audit log");
-        log::write(&mut tx, context, vec![published_change(change)])
+        audit::write(&mut tx, context, vec![published_change(change)])
     }
 
     fn commit(

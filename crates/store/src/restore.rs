@@ -7,133 +7,89 @@ use jiff::Timestamp;
 use rusqlite::types::ValueRef;
 use vitrine_model::revision::Revision;
 
-use crate::audit::{AuditContext, created, log, named, restored};
+use crate::audit::{self, AuditContext, created, restored};
 use crate::db::{Db, References, Tx, Value, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
 use crate::record::Moment;
 use crate::sqlite::{VerifiedCopy, during};
 use crate::values::{KeyRow, random_id};
-use crate::webhooks::backup::{pause, read_backup, restore_file, restore_in};
+use crate::webhooks::place::{pause, read_backup, restore_file, restore_in};
 use crate::{StoreError, assortment, keys, moments, texts};
 
 const RESTORING: &str = "restoring the store";
 
-/// A table, its columns, and the boolean ones among them.
-struct Table {
-    name: &'static str,
-    columns: &'static str,
-    booleans: &'static [&'static str],
-}
-
-const fn table(name: &'static str, columns: &'static str) -> Table {
-    Table {
-        name,
-        columns,
-        booleans: &[],
-    }
-}
-
 /// Tables that a restore replaces, each after those that it refers to. The state isn't among them.
-const TABLES: [Table; 12] = [
-    table(
-        "revision",
-        "number, id, former_id, created_at, created, changed, retired, unchanged, published_by, note, source_digest",
-    ),
-    Table {
-        name: "product_version",
-        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, record_digest",
-        booleans: &["is_orderable"],
-    },
-    table("product_document", "product_version_id, document"),
-    table("markdown_text", "digest, markdown, taken_down_at"),
-    table(
-        "product_text",
-        "product_version_id, name, digest, source_url",
-    ),
-    table(
-        "catalog_override",
-        "number, definition, from_at, until_at, created_at, created_by, note, status, ended_at, ended_by, end_note",
-    ),
-    Table {
-        name: "base_version",
-        columns: "id, code, from_revision, until_revision, digest, content_start, content_end, discount_multiplier, is_orderable, countries, categories, own_texts, document",
-        booleans: &["is_orderable"],
-    },
-    table("base_text", "base_version_id, digest"),
-    table(
-        "fetched_text",
-        "url, digest, etag, last_modified, fetched_at",
-    ),
-    Table {
-        name: "text_change",
-        columns: "counter, counter_before, digest, is_taken_down, changed_at",
-        booleans: &["is_taken_down"],
-    },
-    Table {
-        name: "api_key",
-        columns: "prefix, label, secret_hash, is_test, api_version, quota_requests, quota_seconds, assortment, created_at, expires_at, revoked_at, rotated_at, digest",
-        booleans: &["is_test"],
-    },
-    table(
-        "assortment_version",
-        "name, number, id, created_at, replaced_at, changed_by, note, codes, digest, rules",
-    ),
+const TABLES: [&str; 11] = [
+    "revision",
+    "product_version",
+    "product_document",
+    "markdown_text",
+    "product_text",
+    "catalog_override",
+    "product_base",
+    "fetched_text",
+    "text_change",
+    "api_key",
+    "assortment_version",
 ];
 
 /// Tables that a restore keeps, and that a new store gets from the backup.
-const KEPT: [Table; 3] = [
-    table(
-        "audit_entry",
-        "number, changed_at, changed_by, note, action, subject_kind, subject, changes, digest, confirmation",
-    ),
-    table("api_key_day", "day, prefix, requests, charged"),
-    table(
-        "operator",
-        "name, role, password, stamp, created_at, digest",
-    ),
-];
+const KEPT: [&str; 3] = ["audit_entry", "api_key_day", "operator"];
 
-/// See [`Store::restore`](crate::Store::restore).
-pub(crate) fn restore(
-    db: Db<'_>,
-    path: &Path,
-    context: &AuditContext,
-) -> Result<Option<Revision>, StoreError> {
-    let backup = match db {
-        Db::Sqlite(store) => VerifiedCopy::beside(&store.path, path)?,
-        Db::Postgres(_) => VerifiedCopy::temporary(path)?,
-    };
-    let endpoints = read_backup(&backup.connection)?;
-    db.begin_write(
-        Lock::Everything,
-        References::Trusted,
-        RESTORING,
-        |mut writer| {
-            FailPoint::RestoreBegun.pass()?;
-            let tx = &mut writer.tx();
-            let before = log::standing(tx)?;
-            let revision = replace(tx, &backup)?;
-            tx.execute("delete from vitrine.operator_session", &[])?;
-            let changes = restored(&named(path), &before, &log::standing(tx)?);
-            log::write(tx, context, changes)?;
-            tx.notify()?;
-            let Db::Sqlite(store) = db else {
-                restore_in(tx, &endpoints)?;
+impl crate::Store {
+    /// Replaces catalog, history, texts, keys and assortments with those of a backup, in one transaction, so that servers
+    /// see the old state or the new one. The live revision gets a new id, by which servers notice; the store keeps its own
+    /// id. Keys that were revoked or rotated here and texts that were taken down stay so. The restored assortments count as
+    /// accepted; see [`plan_restore`](Self::plan_restore). The audit log, the days of keys and the operators stay; the
+    /// log gets an entry for the restore, and for each key and text that it changes. All sessions of operators end. Returns the
+    /// live revision.
+    ///
+    /// # Errors
+    ///
+    /// If the file is no store, has another format or fails [`check`](Self::check), or the store can't be
+    /// written. Nothing was changed then.
+    pub fn restore(
+        &self,
+        path: &Path,
+        context: &AuditContext,
+    ) -> Result<Option<Revision>, StoreError> {
+        let db = self.db();
+        let backup = match db {
+            Db::Sqlite(store) => VerifiedCopy::beside(&store.path, path)?,
+            Db::Postgres(_) => VerifiedCopy::temporary(path)?,
+        };
+        let endpoints = read_backup(&backup.connection)?;
+        db.begin_write(
+            Lock::Everything,
+            References::Trusted,
+            RESTORING,
+            |mut writer| {
+                FailPoint::RestoreBegun.pass()?;
+                let tx = &mut writer.tx();
+                let before = audit::standing(tx)?;
+                let revision = replace(tx, &backup)?;
+                tx.execute("delete from vitrine.operator_session", &[])?;
+                let changes = restored(path, &before, &audit::standing(tx)?);
+                audit::write(tx, context, changes)?;
+                tx.notify()?;
+                let Db::Sqlite(store) = db else {
+                    restore_in(tx, &endpoints)?;
+                    writer.commit(FailPoint::RestoreCommitted)?;
+                    return Ok(revision);
+                };
+                // First: after a crash in between, those that are replaced below notify nobody of the restored catalog.
+                let store_id: String = tx.value("select store_id from vitrine.state", &[])?;
+                pause(&store.path, &store_id)?;
                 writer.commit(FailPoint::RestoreCommitted)?;
-                return Ok(revision);
-            };
-            // First: after a crash in between, those that are replaced below notify nobody of the restored catalog.
-            let store_id: String = tx.value("select store_id from vitrine.state", &[])?;
-            pause(&store.path, &store_id)?;
-            writer.commit(FailPoint::RestoreCommitted)?;
-            restore_file(&store.path, &store_id, &endpoints)?;
-            Ok(revision)
-        },
-    )
+                restore_file(&store.path, &store_id, &endpoints)?;
+                Ok(revision)
+            },
+        )
+    }
 }
 
-/// Fills a new PostgreSQL store from a backup, whose audit log, days of keys and operators it gets, too.
+/// Fills a new store from a backup, whose audit log, days of keys and operators it gets, too.
 pub(crate) fn fill(
     tx: &mut Tx<'_>,
     backup: &VerifiedCopy,
@@ -144,9 +100,8 @@ pub(crate) fn fill(
     for table in &KEPT {
         copy(tx, backup, table)?;
     }
-    restore_in(tx, &read_backup(&backup.connection)?)?;
-    let after = log::standing(tx)?;
-    log::write(tx, context, created(&named(path), &after))?;
+    let after = audit::standing(tx)?;
+    audit::write(tx, context, created(path, &after))?;
     tx.notify()?;
     Ok(revision)
 }
@@ -155,14 +110,20 @@ pub(crate) fn fill(
 /// taken down: a restore mustn't undo these. The live revision gets an id that no server has seen, and keeps its former id
 /// beside it.
 fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, StoreError> {
-    let kept = kept_keys(tx)?;
-    let taken_down = TakenDown::read(tx)?;
+    // Those with unreadable values can't be kept.
+    let kept: Vec<KeyRow> = (keys::rows(tx)?.into_iter())
+        .filter_map(|(_, row)| row.ok())
+        .collect();
+    let sql = "select digest, markdown, taken_down_at from vitrine.markdown_text \
+               where taken_down_at is not null";
+    let taken_down: Vec<TakenDown> =
+        tx.rows(sql, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     tx.execute(
         "update vitrine.state set revision_number = null, revision_id = null, oldest_readable = null",
         &[],
     )?;
     for table in TABLES.iter().rev() {
-        tx.execute(&format!("delete from vitrine.{}", table.name), &[])?;
+        tx.execute(&format!("delete from vitrine.{table} /*scan*/"), &[])?;
     }
     for table in &TABLES {
         copy(tx, backup, table)?;
@@ -180,27 +141,13 @@ fn replace(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<Option<Revision>, S
                oldest_readable = $3";
     tx.execute(sql, values![live, &id, oldest])?;
     FailPoint::RestoreIdGiven.pass()?;
-    TakenDown::keep(&taken_down, tx, texts)?;
+    keep_texts_down(tx, &taken_down, texts)?;
     keys::count(tx)?;
     assortment::accept(tx)?;
     keep_keys(tx, &kept)?;
     keys::renew_digests(tx)?;
     FailPoint::RestoreReplaced.pass()?;
     moments::revision(tx, Moment::Live)
-}
-
-/// Returns the keys of which a restore keeps times, save those with unreadable values.
-fn kept_keys(tx: &mut Tx<'_>) -> Result<Vec<KeyRow>, StoreError> {
-    let has_times = |key: &KeyRow| {
-        let times = [key.expires_at, key.revoked_at, key.rotated_at];
-        times.iter().any(Option::is_some)
-    };
-    let mut kept = Vec::new();
-    keys::each(tx, |_, row| {
-        kept.extend(row.ok().filter(has_times));
-        Ok(())
-    })?;
-    Ok(kept)
 }
 
 /// Keeps revocations and rotations, and the earlier end of two.
@@ -215,98 +162,79 @@ fn keep_keys(tx: &mut Tx<'_>, kept: &[KeyRow]) -> Result<(), StoreError> {
     tx.execute_each(sql, &values.collect::<Vec<_>>()).map(drop)
 }
 
-/// A text that stays taken down.
-struct TakenDown {
-    digest: Vec<u8>,
-    markdown: Vec<u8>,
-    at: i64,
-}
+/// A text that stays taken down: its digest, its Markdown and the time.
+type TakenDown = (Vec<u8>, Vec<u8>, i64);
 
-impl TakenDown {
-    fn read(tx: &mut Tx<'_>) -> Result<Vec<Self>, StoreError> {
-        let sql = "select digest, markdown, taken_down_at from vitrine.markdown_text \
-                   where taken_down_at is not null";
-        tx.rows(sql, &[], |row| {
-            Ok(Self {
-                digest: row.get(0)?,
-                markdown: row.get(1)?,
-                at: row.get(2)?,
-            })
-        })
+/// Takes texts down again. To the texts the restore is one step, from the counter of the backup's texts.
+fn keep_texts_down(tx: &mut Tx<'_>, all: &[TakenDown], before: i64) -> Result<(), StoreError> {
+    let (now, counter) = (Timestamp::now().as_millisecond(), texts::count(tx, before)?);
+    let step = "insert into vitrine.text_change \
+                (counter, counter_before, digest, is_taken_down, changed_at)";
+    let mut is_recorded = false;
+    for (digest, markdown, at) in all {
+        let sql = format!(
+            "{step} select $1, $2, digest, true, $3 from vitrine.markdown_text \
+             where digest = $4 and taken_down_at is null"
+        );
+        is_recorded |= tx.execute(&sql, values![counter, before, now, digest])? > 0;
+        let sql = "insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
+                   values ($1, $2, $3) on conflict (digest) do update \
+                   set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)";
+        tx.execute(sql, values![digest, markdown, *at])?;
     }
-
-    /// Takes them down again. To the texts the restore is one step, from the counter of the backup's texts.
-    fn keep(all: &[Self], tx: &mut Tx<'_>, before: i64) -> Result<(), StoreError> {
-        let (now, counter) = (Timestamp::now().as_millisecond(), texts::count(tx, before)?);
-        let step = "insert into vitrine.text_change \
-                    (counter, counter_before, digest, is_taken_down, changed_at)";
-        let mut is_recorded = false;
-        for text in all {
-            let sql = format!(
-                "{step} select $1, $2, digest, true, $3 from vitrine.markdown_text \
-                 where digest = $4 and taken_down_at is null"
-            );
-            is_recorded |= tx.execute(&sql, values![counter, before, now, &text.digest])? > 0;
-            let sql = "insert into vitrine.markdown_text as x (digest, markdown, taken_down_at) \
-                       values ($1, $2, $3) on conflict (digest) do update \
-                       set taken_down_at = coalesce(x.taken_down_at, excluded.taken_down_at)";
-            tx.execute(sql, values![&text.digest, &text.markdown, text.at])?;
-        }
-        if !is_recorded {
-            // A step that changed no text.
-            let sql = format!("{step} values ($1, $2, $4, false, $3)");
-            tx.execute(&sql, values![counter, before, now, &[][..] as &[u8]])?;
-        }
-        Ok(())
+    if !is_recorded {
+        // A step that changed no text.
+        let sql = format!("{step} values ($1, $2, $4, false, $3)");
+        tx.execute(&sql, values![counter, before, now, &[][..] as &[u8]])?;
     }
+    Ok(())
 }
 
 /// Copies the last uses of keys, which servers may be recording, and deletes those of keys that are gone.
 fn copy_last_uses(tx: &mut Tx<'_>, backup: &VerifiedCopy) -> Result<(), StoreError> {
     let from = &mut Tx::sqlite(&backup.connection, RESTORING);
-    let sql = "select prefix, last_used_at from vitrine.api_key_use order by prefix";
+    let sql = "select prefix, last_used_at from vitrine.api_key_use /*scan*/ order by prefix";
     let uses: Vec<(String, i64)> = from.rows(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
     keys::write_uses(tx, &uses)?;
-    let sql = "delete from vitrine.api_key_use \
+    let sql = "delete from vitrine.api_key_use /*scan*/ \
                where prefix not in (select prefix from vitrine.api_key)";
     tx.execute(sql, &[]).map(drop)
 }
 
-/// Copies the rows of a table.
-fn copy(tx: &mut Tx<'_>, backup: &VerifiedCopy, table: &Table) -> Result<(), StoreError> {
-    let Table {
-        name,
-        columns,
-        booleans,
-    } = table;
+/// Copies the rows of a table, which has the same columns in both databases.
+fn copy(tx: &mut Tx<'_>, backup: &VerifiedCopy, table: &str) -> Result<(), StoreError> {
+    let failed = during(RESTORING);
+    let sql = format!("select * from {table}");
+    let mut statement = backup.connection.prepare(&sql).map_err(&failed)?;
+    let columns: Vec<&str> = statement.column_names().collect();
+    let columns = columns.join(", ");
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || b"_, ".contains(&byte);
+    if !columns.bytes().all(is_name) {
+        return Err(StoreError::Damaged(format!("an unknown column of {table}")));
+    }
     let is_boolean: Vec<bool> = columns
         .split(", ")
-        .map(|name| booleans.contains(&name))
+        .map(|name| name.starts_with("is_"))
         .collect();
-    let failed = during(RESTORING);
-    let sql = format!("select {columns} from {name}");
-    let mut statement = backup.connection.prepare(&sql).map_err(&failed)?;
     let mut rows = statement.query([]).map_err(&failed)?;
-    tx.insert_rows(&format!("vitrine.{name} ({columns})"), |insert| {
+    let into = format!("vitrine.{table} ({columns})");
+    tx.insert_rows(&into, |insert| {
         while let Some(row) = rows.next().map_err(&failed)? {
-            let mut values = Vec::with_capacity(is_boolean.len());
-            for (column, is_boolean) in is_boolean.iter().enumerate() {
-                values.push(match row.get_ref(column).map_err(&failed)? {
+            let values = is_boolean.iter().enumerate().map(|(index, is_boolean)| {
+                let damaged = |what| StoreError::Damaged(format!("{what} in {table}"));
+                Ok(match row.get_ref(index).map_err(&failed)? {
                     ValueRef::Null => Value::Text(None),
-                    ValueRef::Integer(number) if *is_boolean => Value::from(number != 0),
-                    ValueRef::Integer(number) => Value::from(number),
-                    ValueRef::Blob(bytes) => Value::from(bytes),
-                    ValueRef::Text(text) => {
-                        Value::from(std::str::from_utf8(text).map_err(|_| {
-                            StoreError::Damaged(format!("a text of {name} isn't UTF-8"))
-                        })?)
-                    }
-                    ValueRef::Real(_) => {
-                        return Err(StoreError::Damaged(format!("a fraction in {name}")));
-                    }
-                });
-            }
-            insert.row(&values)?;
+                    // SQLite has numbers for booleans, whose names begin like this.
+                    ValueRef::Integer(number) if *is_boolean => (number != 0).into(),
+                    ValueRef::Integer(number) => number.into(),
+                    ValueRef::Blob(bytes) => bytes.into(),
+                    ValueRef::Text(text) => std::str::from_utf8(text)
+                        .map_err(|_| damaged("a text that isn't UTF-8"))?
+                        .into(),
+                    ValueRef::Real(_) => return Err(damaged("a fraction")),
+                })
+            });
+            insert.row(&values.collect::<Result<Vec<Value<'_>>, StoreError>>()?)?;
         }
         Ok(())
     })

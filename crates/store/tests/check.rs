@@ -21,11 +21,11 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
-use vitrine_store::problem::Severity;
+use vitrine_store::check::Severity;
 use vitrine_store::record::{FetchedText, Keep, OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreError, TextStatus, open};
 
-use damages::DAMAGES;
+use damages::damages;
 
 const TEXTS: [&str; 3] = ["# one", "# two", "# ünf"];
 
@@ -142,7 +142,7 @@ fn each_damage_breaks_its_own_rules_only() {
     let pristine = Kept::new();
     let backup = pristine.path("pristine.db");
     pristine.store.backup(&backup).unwrap();
-    for (sql, rules) in DAMAGES {
+    for (sql, rules) in damages() {
         let kept = Kept::new();
         kept.damage(sql);
         assert_eq!(kept.broken(), rules, "{sql}: {:?}", kept.store.check());

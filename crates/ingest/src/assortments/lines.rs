@@ -3,10 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::value::RawValue;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
-use super::{Fault, Format};
+use super::Fault;
 use crate::load::json::members;
 use crate::load::pointer::At;
 
@@ -15,25 +13,14 @@ const MAX_LEVELS: usize = 8;
 
 /// Returns the line of each fault, from 1; `None` if it concerns the rules as a whole, or its place isn't found.
 #[must_use]
-pub fn lines(text: &str, format: Format, faults: &[Fault]) -> Vec<Option<usize>> {
+pub fn lines(text: &str, faults: &[Fault]) -> Vec<Option<usize>> {
     let mut finder = Finder::new(text, faults);
-    match format {
-        Format::Json => match serde_json::from_str::<&RawValue>(text) {
-            Ok(raw) => finder.json(raw.get(), &At::ROOT, 0),
-            // The fault of a text that isn't JSON has no place.
-            Err(error) => drop(finder.found.insert("", Some(error.line()))),
-        },
-        Format::Toml => {
-            let (table, _) = DeTable::parse_recoverable(text);
-            finder.toml_table(table.get_ref(), &At::ROOT, 0);
-        }
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(raw) => finder.json(raw.get(), &At::ROOT, 0),
+        // The fault of a text that isn't JSON has no place.
+        Err(error) => drop(finder.found.insert("", Some(error.line()))),
     }
-    let line = |fault: &Fault| {
-        // Faults of TOML's syntax have their line as place.
-        let own = fault.place.strip_prefix("line ");
-        let own = own.and_then(|line| line.parse().ok());
-        own.or_else(|| finder.found.get(&*fault.place).copied().flatten())
-    };
+    let line = |fault: &Fault| finder.found.get(&*fault.place).copied().flatten();
     faults.iter().map(line).collect()
 }
 
@@ -99,30 +86,6 @@ impl<'a> Finder<'a> {
             for (index, item) in items.into_iter().enumerate() {
                 self.json(item.get(), &at.index(index), level + 1);
             }
-        }
-    }
-
-    fn toml_table(&mut self, table: &DeTable<'_>, at: &At<'_>, level: usize) {
-        for (key, value) in table {
-            let at = at.key(key.get_ref());
-            if self.visit(&at, key.span().start, level) {
-                self.toml(value, &at, level + 1);
-            }
-        }
-    }
-
-    fn toml(&mut self, value: &Spanned<DeValue<'_>>, at: &At<'_>, level: usize) {
-        match value.get_ref() {
-            DeValue::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    let at = at.index(index);
-                    if self.visit(&at, item.span().start, level) {
-                        self.toml(item, &at, level + 1);
-                    }
-                }
-            }
-            DeValue::Table(table) => self.toml_table(table, at, level + 1),
-            _ => {}
         }
     }
 }

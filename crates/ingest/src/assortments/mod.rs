@@ -1,4 +1,4 @@
-//! Rules of assortments as operators write them: JSON, or TOML of the same shape (docs/contract/assortments.md#rules).
+//! Rules of assortments as operators write them, in JSON (docs/contract/assortments.md#rules).
 //!
 //! [`parse`] finds all faults at once, each with its place. [`to_json`] writes rules in one form, which is read as the same
 //! rules. [`warnings`] and [`excesses`] compare rules with a snapshot's products. [`lines`] finds the lines of faults.
@@ -6,7 +6,7 @@
 mod lines;
 mod read;
 mod remarks;
-mod suggest;
+pub(crate) mod suggest;
 mod write;
 
 #[cfg(test)]
@@ -27,15 +27,6 @@ pub const MAX_BYTES: usize = 8 << 20;
 
 /// Maximum number of faults that are told; one more says how many are left out.
 pub const MAX_FAULTS: usize = 1_000;
-
-/// Format of rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// JSON.
-    Json,
-    /// TOML.
-    Toml,
-}
 
 /// A fault of rules, or a warning about them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use toml::de::{DeTable, DeValue};
 use vitrine_model::Invalid;
 use vitrine_model::assortment::{CodeSet, DiscountChange, OwnDiscount, Rules, Selector, Share};
 use vitrine_model::code::ProductCode;
@@ -13,7 +12,7 @@ use vitrine_model::money::{Currency, Discount};
 use vitrine_model::product::PayoutTypeName;
 use vitrine_model::single_line::SingleLine;
 
-use super::{Fault, Format, MAX_BYTES, MAX_FAULTS, quoted, suggest};
+use super::{Fault, MAX_BYTES, MAX_FAULTS, quoted, suggest};
 use crate::load::json::{Node, Problem};
 use crate::load::pointer::At;
 
@@ -43,7 +42,7 @@ const DISCOUNT: [&str; 7] = [
 /// # Errors
 ///
 /// All faults of the text, up to [`MAX_FAULTS`].
-pub fn parse(text: &str, format: Format) -> Result<Rules, Vec<Fault>> {
+pub fn parse(text: &str) -> Result<Rules, Vec<Fault>> {
     let mut reader = Reader::default();
     if text.len() > MAX_BYTES {
         let message = format!(
@@ -52,45 +51,10 @@ pub fn parse(text: &str, format: Format) -> Result<Rules, Vec<Fault>> {
         );
         return Err(vec![Fault::new("", &message)]);
     }
-    let rules = match format {
-        Format::Json => {
-            let (node, problems) = Node::parse(text);
-            problems.iter().for_each(|problem| reader.problem(problem));
-            reader.rules(&node)
-        }
-        Format::Toml => {
-            let (table, errors) = DeTable::parse_recoverable(text);
-            errors.iter().for_each(|error| reader.not_toml(text, error));
-            let members = table.get_ref().iter();
-            let members = members.map(|(key, value)| member(key.get_ref(), value.get_ref()));
-            reader.rules(&Node::Object(members.collect()))
-        }
-    };
+    let (node, problems) = Node::parse(text);
+    problems.iter().for_each(|problem| reader.problem(problem));
+    let rules = reader.rules(&node);
     reader.finish(rules)
-}
-
-/// Returns a member of a TOML table. The parser limits nesting.
-fn member<'t>(key: &'t str, value: &'t DeValue<'_>) -> (Cow<'t, str>, Node<'t>) {
-    (Cow::Borrowed(key), node(value))
-}
-
-fn node<'t>(value: &'t DeValue<'_>) -> Node<'t> {
-    match value {
-        DeValue::String(text) => Node::Text(Cow::Borrowed(text)),
-        DeValue::Integer(number) => Node::Number(number.as_str()),
-        DeValue::Float(number) => Node::Number(number.as_str()),
-        DeValue::Boolean(value) => Node::Bool(*value),
-        // No value may be a time, so that it is refused like a text.
-        DeValue::Datetime(time) => Node::Text(time.to_string().into()),
-        DeValue::Array(items) => {
-            Node::List(items.iter().map(|item| node(item.get_ref())).collect())
-        }
-        DeValue::Table(members) => {
-            let members = members.iter();
-            let members = members.map(|(key, value)| member(key.get_ref(), value.get_ref()));
-            Node::Object(members.collect())
-        }
-    }
 }
 
 /// Reader of rules. What is faulty is left out of its results, which count only if there are no faults.
@@ -161,13 +125,6 @@ impl Reader {
             }
         }
         self.add(&path, &format!("{message}; found {}", quoted(value)));
-    }
-
-    fn not_toml(&mut self, text: &str, error: &toml::de::Error) {
-        let before = error.span().and_then(|span| text.get(..span.start));
-        let place = before.map(|before| format!("line {}", before.matches('\n').count() + 1));
-        let message = format!("expected TOML: {}", error.message());
-        self.add(&place.unwrap_or_default(), &message);
     }
 
     fn rules(&mut self, node: &Node<'_>) -> Rules {

@@ -16,7 +16,7 @@ const COUNTRIES: [(&str, &str); 2] = [("UK", "GB"), ("EL", "GR")];
 const PAYOUT_TYPES: [&str; 3] = ["gift_card", "payment", "subscription"];
 
 /// Returns the name that is most like an unknown one, if one is near.
-pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     if name.len() > MAX_COMPARED_BYTES {
         return None;
     }
@@ -35,25 +35,25 @@ pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> O
 }
 
 /// Returns a text without blanks around it, if that makes it one.
-pub(super) fn trimmed(text: &str) -> Option<String> {
+pub(crate) fn trimmed(text: &str) -> Option<String> {
     let trimmed = text.trim();
     let is_short = trimmed.len() <= MAX_COMPARED_BYTES;
     (is_short && !trimmed.is_empty() && trimmed != text).then(|| trimmed.to_owned())
 }
 
-pub(super) fn country(text: &str) -> Option<String> {
+pub(crate) fn country(text: &str) -> Option<String> {
     let capitals = capitals(text)?;
     let known = COUNTRIES.iter().find(|(wrong, _)| *wrong == capitals);
     let country = known.map_or(capitals, |(_, right)| (*right).to_owned());
     Country::assigned(&country).is_ok().then_some(country)
 }
 
-pub(super) fn currency(text: &str) -> Option<String> {
+pub(crate) fn currency(text: &str) -> Option<String> {
     let capitals = capitals(text)?;
     capitals.parse::<Currency>().is_ok().then_some(capitals)
 }
 
-pub(super) fn payout_type(text: &str) -> Option<String> {
+pub(crate) fn payout_type(text: &str) -> Option<String> {
     nearest(text, PAYOUT_TYPES.into_iter()).map(str::to_owned)
 }
 

@@ -10,7 +10,7 @@ use vitrine_model::snapshot::{
     BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
 };
 
-use super::{Fault, Format, MAX_BYTES, MAX_FAULTS, excesses, lines, parse, to_json, warnings};
+use super::{Fault, MAX_BYTES, MAX_FAULTS, excesses, lines, parse, to_json, warnings};
 
 const JSON: &str = r#"{
     "discounts": [{"codes": ["AMZ-GB"], "set": "0.0125"}, {"share": 0.80, "currencies": ["SEK"]}, {"share": "1.5"}],
@@ -18,40 +18,18 @@ const JSON: &str = r#"{
     "deny": [{"categories": ["gambling", "café \"& bistro"]}, {"codes": []}]
 }"#;
 
-const TOML: &str = r#"
-allow = [{ countries = ["SE", "NO", "SE"], payout_types = ["gift_card"] }, { codes = ["B", "AMZ-GB", "B"] }, {}]
-
-[[deny]]
-categories = ["gambling", 'café "& bistro']
-
-[[deny]]
-codes = []
-
-[[discounts]]
-codes = ["AMZ-GB"]
-set = "0.0125"
-
-[[discounts]]
-currencies = ["SEK"]
-share = 0.80
-
-[[discounts]]
-share = "1.5"
-"#;
-
 const CANONICAL: &str = r#"{"allow":[{"countries":["SE","NO"],"payout_types":["gift_card"]},{"codes":["AMZ-GB","B"]},{}],"deny":[{"categories":["gambling","café \"& bistro"]},{"codes":[]}],"discounts":[{"codes":["AMZ-GB"],"set":"0.0125"},{"currencies":["SEK"],"share":"0.8"},{"share":"1.5"}]}"#;
 
-fn faults(text: &str, format: Format) -> Vec<String> {
-    let faults = parse(text, format).expect_err("faulty rules");
+fn faults(text: &str) -> Vec<String> {
+    let faults = parse(text).expect_err("faulty rules");
     faults.iter().map(Fault::to_string).collect()
 }
 
 #[test]
-fn rules_are_read_alike_from_both_formats() {
-    let rules = parse(JSON, Format::Json).expect("rules");
+fn rules_are_read_alike_in_any_spelling() {
+    let rules = parse(JSON).expect("rules");
     assert_eq!(to_json(&rules), CANONICAL);
-    assert_eq!(parse(TOML, Format::Toml).as_ref(), Ok(&rules));
-    assert_eq!(parse(CANONICAL, Format::Json).as_ref(), Ok(&rules));
+    assert_eq!(parse(CANONICAL).as_ref(), Ok(&rules));
 }
 
 #[test]
@@ -61,10 +39,9 @@ fn absent_and_empty_lists_stay_different() {
         (r#"{"allow":[],"deny":[]}"#, r#"{"allow":[]}"#),
         (r#"{"allow":[{"codes":[]}]}"#, r#"{"allow":[{"codes":[]}]}"#),
     ] {
-        let rules = parse(text, Format::Json).expect("rules");
+        let rules = parse(text).expect("rules");
         assert_eq!(to_json(&rules), canonical);
     }
-    assert_eq!(parse("", Format::Toml), Ok(Rules::default()));
 }
 
 #[test]
@@ -75,7 +52,7 @@ fn all_faults_are_told_with_places_and_suggestions() {
         "deny": [{"codes": ["A B", null], "currencies": ["eur", "EURO"]}, [], {"payout_types": ["gift-card", "?"]}],
         "discounts": [{}, {"set": "0.1", "share": "1"}, {"set": "1.1"}, {"share": "0.1234567"}, {"set": true}, {"share": 1e2}, 5]
     }"#;
-    let found = faults(text, Format::Json);
+    let found = faults(text);
     let expected = [
         "alow: unknown member; did you mean `allow`?",
         "allow[1].country: unknown member; did you mean `countries`?",
@@ -122,25 +99,14 @@ fn all_faults_are_told_with_places_and_suggestions() {
 }
 
 #[test]
-fn repeated_members_are_faults_in_both_formats() {
-    let found = faults(
-        r#"{"allow":[{"codes":["A"],"codes":[]}],"deny":[{"set":1}]}"#,
-        Format::Json,
-    );
+fn repeated_members_are_faults() {
+    let found = faults(r#"{"allow":[{"codes":["A"],"codes":[]}],"deny":[{"set":1}]}"#);
     assert_eq!(
         found[0],
         "allow[0].codes: expected each key once; found `[]`"
     );
     assert!(
         found[1].starts_with("deny[0].set: unknown member"),
-        "{found:?}"
-    );
-    let found = faults("deny = []\ndeny = []\nx = 1", Format::Toml);
-    assert!(found[0].starts_with("line 2: expected TOML: "), "{found:?}");
-    assert!(
-        found
-            .iter()
-            .any(|fault| fault.starts_with("x: unknown member")),
         "{found:?}"
     );
 }
@@ -153,7 +119,7 @@ fn limits_are_refused_with_the_number_found() {
         many("{}", Rules::MAX_SELECTORS)
     );
     assert_eq!(
-        faults(&text, Format::Json),
+        faults(&text),
         ["expected at most 1000 selectors in all; there are 1001"]
     );
     let codes: Vec<String> = (0..=Rules::MAX_CODES)
@@ -161,30 +127,28 @@ fn limits_are_refused_with_the_number_found() {
         .collect();
     let text = format!(r#"{{"allow":[{{"codes":[{}]}}]}}"#, codes.join(","));
     assert_eq!(
-        faults(&text, Format::Json),
+        faults(&text),
         ["expected at most 100000 codes in all; there are 100001"]
     );
     let text = format!(r#"{{"allow":[{}]}}"#, many("1", 1_500));
-    let found = faults(&text, Format::Json);
+    let found = faults(&text);
     assert_eq!(found.len(), MAX_FAULTS + 1);
     // These, and the number of selectors.
     assert_eq!(found[MAX_FAULTS], "501 further faults aren't shown");
     let text = " ".repeat(MAX_BYTES + 1);
-    assert_eq!(faults(&text, Format::Toml).len(), 1);
+    assert_eq!(faults(&text).len(), 1);
 }
 
 #[test]
 fn hostile_texts_are_refused_without_control_characters() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let dotted = format!("{}a=1", "a.".repeat(100_000));
-    let tables = format!("allow=[{}]", "{a=".repeat(100_000));
+    let objects = "{\"allow\":".repeat(100_000);
     let steering =
         "{\"\\u001b]0;x\\u0007\\u202e\":1,\"deny\":[{\"codes\":[\"\\u0000\",\"\\u001b\"]}]}";
     let long = format!(r#"{{"{}":1}}"#, "x".repeat(100_000));
     for text in [
         &deep,
-        &dotted,
-        &tables,
+        &objects,
         steering,
         &long,
         "\u{1b}",
@@ -193,20 +157,17 @@ fn hostile_texts_are_refused_without_control_characters() {
         "\u{feff}{}",
         "{\"allow\":",
     ] {
-        for format in [Format::Json, Format::Toml] {
-            let Err(faults) = parse(text, format) else {
-                continue;
-            };
-            for fault in faults {
-                let shown = fault.to_string();
-                assert!(!shown.contains(crate::escape::is_steering), "{shown:?}");
-                assert!(shown.len() < 6_000, "{}", shown.len());
-            }
+        let Err(faults) = parse(text) else {
+            continue;
+        };
+        for fault in faults {
+            let shown = fault.to_string();
+            assert!(!shown.contains(crate::escape::is_steering), "{shown:?}");
+            assert!(shown.len() < 6_000, "{}", shown.len());
         }
     }
-    assert!(parse(&deep, Format::Json).is_err());
-    assert!(parse(&dotted, Format::Toml).is_err());
-    assert!(parse(steering, Format::Json).is_err());
+    assert!(parse(&deep).is_err());
+    assert!(parse(steering).is_err());
 }
 
 /// Returns selectors with each list absent, empty and filled, in all combinations.
@@ -255,7 +216,7 @@ fn written_rules_are_read_as_the_same() {
                     discounts: discounts.to_vec(),
                 };
                 let json = to_json(&rules);
-                assert_eq!(parse(&json, Format::Json).as_ref(), Ok(&rules), "{json}");
+                assert_eq!(parse(&json).as_ref(), Ok(&rules), "{json}");
             }
         }
     }
@@ -298,7 +259,7 @@ fn names_without_products_are_warned_of_with_suggestions() {
         "deny": [{"categories": ["books & mor", "Books & more", "\u001b"]}],
         "discounts": [{"countries": ["DK"], "set": "1"}]
     }"#;
-    let rules = parse(text, Format::Json).expect("rules");
+    let rules = parse(text).expect("rules");
     let found: Vec<String> = warnings(&rules, &snapshot)
         .iter()
         .map(Fault::to_string)
@@ -331,7 +292,7 @@ fn discounts_above_one_are_told_with_their_products() {
         "discounts": [{"codes": ["A"], "share": "2"}, {"codes": ["A", "B"], "share": "2.1"}, {"share": "3"}]
     }"#;
     let told = |text: &str| {
-        let rules = parse(text, Format::Json).expect("rules");
+        let rules = parse(text).expect("rules");
         let assortment = Assortment::new("partner".to_owned(), StateId::default(), rules);
         let faults = excesses(&assortment.view(&snapshot), &snapshot);
         faults.iter().map(Fault::to_string).collect::<Vec<_>>()
@@ -350,30 +311,19 @@ fn discounts_above_one_are_told_with_their_products() {
 }
 
 #[test]
-fn faults_have_lines_in_both_formats() {
+fn faults_have_lines() {
     let json = "{\n\"allow\": [\n  {\"countries\": [\"SE\",\n    \"XX\"]},\n  {\"codez\": []}],\n\"discounts\": [{\n  \"share\": \"2000\"}]\n}";
-    let toml = "[[allow]]\ncountries = [\"SE\",\n  \"XX\"]\n\n[[allow]]\ncodez = []\n\n[[discounts]]\nshare = \"2000\"\n";
     let places = [
         "allow[0].countries[1]",
         "allow[1].codez",
         "discounts[0].share",
     ];
-    for (text, format, expected) in [
-        (json, Format::Json, [4, 5, 7]),
-        (toml, Format::Toml, [3, 6, 9]),
-    ] {
-        let faults = parse(text, format).expect_err("faulty rules");
-        let found: Vec<&str> = faults.iter().map(|fault| &*fault.place).collect();
-        assert_eq!(found, places, "{format:?}");
-        let expected = expected.map(Some);
-        assert_eq!(lines(text, format, &faults), expected, "{format:?}");
-    }
-    for (text, format, line) in [
-        ("{\n\"allow\": [\n}", Format::Json, Some(3)),
-        ("allow = []\ndeny = [", Format::Toml, Some(2)),
-        ("[]", Format::Json, None),
-    ] {
-        let faults = parse(text, format).expect_err("no rules");
-        assert_eq!(lines(text, format, &faults)[0], line, "{text}");
+    let faults = parse(json).expect_err("faulty rules");
+    let found: Vec<&str> = faults.iter().map(|fault| &*fault.place).collect();
+    assert_eq!(found, places);
+    assert_eq!(lines(json, &faults), [4, 5, 7].map(Some));
+    for (text, line) in [("{\n\"allow\": [\n}", Some(3)), ("[]", None)] {
+        let faults = parse(text).expect_err("no rules");
+        assert_eq!(lines(text, &faults)[0], line, "{text}");
     }
 }

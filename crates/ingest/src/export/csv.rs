@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use anyhow::{Context as _, bail};
 
 use crate::load::json::Node;
-use crate::load::read::columns::{COLUMNS, KNOWN_TYPES, Kind, Of};
+use crate::load::read::columns::{COLUMNS, Kind, Of};
 use crate::load::read::formula;
 
 type Members<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
@@ -46,15 +46,13 @@ pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     let Some(Node::Object(mut detail)) = take(&mut product, &[&payout_type]) else {
         bail!("a record without its detail object");
     };
-    let is_known = KNOWN_TYPES.contains(&&*payout_type);
     let mut row = String::new();
     for column in &COLUMNS {
         let value = match column.of {
-            // The last column has the rest.
-            _ if column.kind == Kind::Detail => rest(std::mem::take(&mut detail), is_known),
             Of::Product => take(&mut product, column.path),
-            Of::Types(types) if !types.contains(&&*payout_type) => None,
-            Of::Types(_) | Of::AnyType => take(&mut detail, column.path),
+            of if !of.has(&payout_type) => None,
+            Of::Types(_) => take(&mut detail, column.path),
+            Of::OtherTypes => Some(Node::Object(std::mem::take(&mut detail))),
         };
         if !row.is_empty() {
             row.push(',');
@@ -69,9 +67,15 @@ pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
             write_quoted(&cell, &mut row);
         }
     }
-    if let Some(Node::Object(left)) = rest(product, true) {
-        let names: Vec<&str> = left.iter().map(|(key, _)| &**key).collect();
-        bail!("no column holds {}", names.join(", "));
+    // Objects are empty once their columns are taken.
+    let is_left = |value: &Node<'_>| !matches!(value, Node::Object(members) if members.is_empty());
+    let left = product.iter().chain(&detail);
+    let left: Vec<&str> = left
+        .filter(|(_, value)| is_left(value))
+        .map(|(key, _)| &**key)
+        .collect();
+    if !left.is_empty() {
+        bail!("no column holds {}", left.join(", "));
     }
     Ok(row)
 }
@@ -87,15 +91,6 @@ fn take<'a>(members: &mut Members<'a>, path: &[&str]) -> Option<Node<'a>> {
     }
 }
 
-/// Returns the rest of an object after its columns were removed. For an unknown payout type this includes emptied
-/// objects: it is served as loaded, and columns fill those again.
-fn rest<'a>(mut members: Members<'a>, is_known: bool) -> Option<Node<'a>> {
-    if is_known {
-        members.retain(|(_, value)| !matches!(value, Node::Object(members) if members.is_empty()));
-    }
-    (!is_known || !members.is_empty()).then_some(Node::Object(members))
-}
-
 /// Returns the cell that loads as this value.
 fn cell(kind: Kind, value: Node<'_>) -> anyhow::Result<Cow<'_, str>> {
     Ok(match (kind, value) {
@@ -104,7 +99,7 @@ fn cell(kind: Kind, value: Node<'_>) -> anyhow::Result<Cow<'_, str>> {
         (Kind::Text, Node::Text(text)) => text,
         (Kind::Flag, Node::Bool(flag)) => flag.to_string().into(),
         (Kind::Number, Node::Number(number)) => number.into(),
-        (Kind::Detail, detail @ Node::Object(_)) => detail.to_json().into(),
+        (Kind::Json, value @ (Node::Object(_) | Node::List(_))) => value.to_json().into(),
         (Kind::Texts, Node::List(items)) if items.is_empty() => "".into(),
         (Kind::Texts | Kind::Amounts, Node::List(items)) => match joined(&items) {
             Some(joined) => joined.into(),

@@ -16,8 +16,8 @@ use crate::outside::guard::{self, Refused};
 use crate::outside::retry::{Retries, send_retrying};
 use crate::outside::{Answer, Failure};
 
-/// Value of the `Accept` header: Markdown first. Only the content type of HTML is refused by its name.
-const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, */*;q=0.1";
+/// Value of the `Accept` header: Markdown first. Only the content type of JSON is refused by its name.
+const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.1";
 
 /// Maximum length of a header's value that is read or remembered, in bytes.
 const LONGEST_HEADER_BYTES: usize = 1_024;
@@ -28,11 +28,6 @@ const RETRIES: Retries = Retries {
     first_pause: Duration::from_millis(300),
     longest_pause: Duration::from_secs(5),
 };
-
-/// Tags with which HTML documents begin, and Markdown never does.
-const HTML_STARTS: [&str; 8] = [
-    "!doctype", "?xml", "html", "head", "body", "title", "meta", "script",
-];
 
 /// Usable response of an address.
 #[derive(Debug, PartialEq, Eq)]
@@ -169,18 +164,11 @@ fn check_response(answer: Answer, was_conditional: bool) -> Result<Usable, Faile
     }
     let content_type = text_of(&headers, &CONTENT_TYPE).unwrap_or_default();
     let content_type = content_type.split(';').next().unwrap_or_default().trim();
-    let is_html = ["text/html", "application/xhtml+xml"]
-        .iter()
-        .any(|html| content_type.eq_ignore_ascii_case(html));
-    if is_html {
-        let message = format!("expected Markdown; the response is {content_type}, a page");
-        return Err(Failed::new("html", message));
+    if content_type.eq_ignore_ascii_case("application/json") || content_type.ends_with("+json") {
+        let message = format!("expected Markdown or HTML; the response is {content_type}");
+        return Err(Failed::new("json", message));
     }
     let markdown = markdown(body)?;
-    if begins_like_a_page(&markdown) {
-        let message = "expected Markdown; the response looks like an HTML page";
-        return Err(Failed::new("html", message));
-    }
     Ok(Usable::Text {
         markdown,
         etag: text_of(&headers, &ETAG),
@@ -193,26 +181,6 @@ fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?.trim();
     let is_fit = (1..=LONGEST_HEADER_BYTES).contains(&value.len());
     is_fit.then(|| value.to_owned())
-}
-
-/// Returns true if a text begins like an HTML document, comments aside.
-fn begins_like_a_page(text: &str) -> bool {
-    let mut rest = text.trim_start();
-    while let Some(comment) = rest.strip_prefix("<!--") {
-        let Some((_, after)) = comment.split_once("-->") else {
-            return false;
-        };
-        rest = after.trim_start();
-    }
-    let Some(tag) = rest.strip_prefix('<') else {
-        return false;
-    };
-    HTML_STARTS.iter().any(|start| {
-        let name = tag.get(..start.len());
-        let next = tag.as_bytes().get(start.len());
-        name.is_some_and(|name| name.eq_ignore_ascii_case(start))
-            && next.is_none_or(|next| next.is_ascii_whitespace() || matches!(next, b'>' | b'/'))
-    })
 }
 
 #[cfg(test)]
@@ -232,35 +200,29 @@ mod tests {
     }
 
     #[test]
-    fn html_pages_are_refused_as_texts() {
-        for page in [
-            "<!DOCTYPE html><p>Log in",
-            "\u{feff}\r\n <html lang=en>",
-            "<!-- saved -->\n<!-- twice --> <HTML>",
-            "<head/>",
-            "<?xml version=\"1.0\"?><html>",
-            "<body\nclass=a>",
-            "<script>",
+    fn html_is_a_text_and_json_is_not() {
+        for (content_type, body, expected) in [
+            (
+                "text/html; charset=utf-8",
+                "<!DOCTYPE html><title>A</title><p>Terms",
+                Ok(()),
+            ),
+            (
+                "application/xhtml+xml",
+                "<html><body>Terms</body></html>",
+                Ok(()),
+            ),
+            ("text/plain", "<b>Terms</b>", Ok(())),
+            (
+                "text/html",
+                "<html><script>go()</script></html>",
+                Err("text_renders_empty"),
+            ),
+            ("application/json", "{\"error\": 1}", Err("json")),
+            ("application/problem+json; charset=utf-8", "{}", Err("json")),
         ] {
-            assert_eq!(checked(200, "text/plain", page), Err("html"), "{page}");
-        }
-        for text in [
-            "<b>Terms</b>",
-            "<header>of Markdown</header>",
-            "<!-- a comment --> Terms",
-            "<!-- never ended <html>",
-            "<https://a.example/>",
-            "<",
-            "# <html>",
-        ] {
-            assert!(checked(200, "text/plain", text).is_ok(), "{text}");
-        }
-        for page in [
-            "text/html",
-            "Text/HTML; charset=utf-8",
-            "application/xhtml+xml",
-        ] {
-            assert_eq!(checked(200, page, "# Terms"), Err("html"), "{page}");
+            let came = checked(200, content_type, body).map(|_| ());
+            assert_eq!(came, expected, "{content_type} {body}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Applies checked records: one publish, which holds all of them or nothing.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +17,17 @@ use super::difference::is_same_discount;
 use super::guard::{Allowance, Exceeded, Tally};
 use super::held_texts::{HeldTexts, may_name_texts};
 use super::known_records::KnownRecords;
-use super::plan::{Detail, Plan};
+use super::plan::{Detail, Plan, ProductCount};
 use super::progress::Progress;
+use super::reading::differs_in_case;
 use super::records::{Packing, PreparedRecord, ReadyRecord, Records};
 use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
 use super::stored_texts::{own_texts, stored_content};
 use super::texts::{Overlay, TextFiles};
 use crate::{overrides, view};
+
+/// Maximum number of new codes that are compared with live ones.
+const MAX_COMPARED_CODES: usize = 10_000;
 
 /// Handling of live products missing from the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,8 +76,6 @@ pub struct Order<'o> {
     pub mode: &'o Mode,
     /// Apply or dry run.
     pub intent: Intent,
-    /// Detail of the plan.
-    pub detail: Detail,
     /// Limits of the guard that replace the default ones.
     pub allowances: &'o [Allowance],
     /// Files that replace the texts of records, and their directory.
@@ -104,13 +107,14 @@ pub(super) fn apply(
     };
     let mut applying = Applying {
         publication: &mut *publication,
-        plan: Plan::new(order.detail),
+        plan: Plan::new(order.intent.detail()),
         tally: Tally::default(),
         held_texts: HeldTexts::new(store),
         texts: order
             .texts
             .map(|(texts, directory)| Overlay::of(texts, directory)),
         known: Arc::clone(&records.known),
+        created: HashSet::new(),
     };
     let packing = Packing {
         is_wanted: AtomicBool::new(applying.publication.live_before() == 0),
@@ -124,9 +128,11 @@ pub(super) fn apply(
         Ok(())
     })?;
     applying.put_texts_left(records, report)?;
+    applying.warn_of_case(records, report)?;
     if !report.rejected.keeps_all {
         applying.retire(order.mode, records, report)?;
     }
+    applying.warn_of_missing(records, report);
     let Applying {
         plan, tally, texts, ..
     } = applying;
@@ -172,6 +178,8 @@ struct Applying<'a, 't> {
     held_texts: HeldTexts<'a>,
     texts: Option<Overlay<'t>>,
     known: Arc<KnownRecords>,
+    /// New products beside live ones, as far as their codes are compared with those.
+    created: HashSet<ProductCode>,
 }
 
 impl Applying<'_, '_> {
@@ -214,7 +222,13 @@ impl Applying<'_, '_> {
         let mut written = 0;
         for (record, kind) in few.into_iter().zip(kinds) {
             let live = match kind {
-                Kind::New => None,
+                Kind::New => {
+                    if self.publication.live_before() > 0 && self.created.len() < MAX_COMPARED_CODES
+                    {
+                        self.created.insert(record.code().clone());
+                    }
+                    None
+                }
                 Kind::Changed => self.publication.live(record.code())?,
                 Kind::Unchanged => {
                     match record.digest() {
@@ -332,6 +346,57 @@ impl Applying<'_, '_> {
             if !records.keeps(code) {
                 texts.put_on_live(code, self.publication, &mut self.plan, report)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Warns of fields that no record has, although live products lose their values there.
+    fn warn_of_missing(&self, records: &Records, report: &mut Report) {
+        for (field, products) in self.tally.emptied() {
+            if let Some(column) = records.stated.missing(field) {
+                let message = format!(
+                    "{} lose their value, as no record has this field",
+                    ProductCount(*products)
+                );
+                let place = Place {
+                    column: Some(column.name.to_owned()),
+                    ..Place::file(&records.file)
+                };
+                report.add(Finding {
+                    severity: Severity::Warning,
+                    pointer: format!("/{}", column.path.join("/")),
+                    ..Finding::fault(&place, "column_missing", &message)
+                });
+            }
+        }
+    }
+
+    /// Warns of new products whose codes differ from live ones only in case. The store finds products by whole codes, so those
+    /// in capitals and in small letters are looked for.
+    fn warn_of_case(&mut self, records: &Records, report: &mut Report) -> anyhow::Result<()> {
+        let created = std::mem::take(&mut self.created);
+        let in_case =
+            |code: &ProductCode, change: fn(&str) -> String| change(code.as_str()).parse().ok();
+        let others = created.iter().flat_map(|code| {
+            let others = [str::to_ascii_uppercase, str::to_ascii_lowercase]
+                .map(|change| in_case(code, change));
+            let others = others.into_iter().flatten();
+            others.map(move |other: ProductCode| (other, code))
+        });
+        let mut others: Vec<_> = others
+            .filter(|(other, _)| !created.contains(other))
+            .collect();
+        others.sort_unstable();
+        let codes: Vec<&ProductCode> = others.iter().map(|(other, _)| other).collect();
+        let live = self.publication.live_digests(&codes)?;
+        for ((other, code), _) in others.iter().zip(live).filter(|(_, live)| live.is_some()) {
+            let place = Place::file(&records.file);
+            report.add(differs_in_case(
+                &place,
+                code.as_str(),
+                other.as_str(),
+                "which is live",
+            ));
         }
         Ok(())
     }

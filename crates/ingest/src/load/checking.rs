@@ -8,6 +8,7 @@ use std::thread;
 use super::check::{self, Checked};
 use super::known_records::{KnownRecords, RecordHash, Warnings};
 use super::read::Record;
+use super::read::columns::Stated;
 use super::rendered::{Packer, RenderedRecord};
 use super::report::Finding;
 use super::waiting::{write_known, write_rendered};
@@ -31,14 +32,18 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// Checks a record, and renders it if it has no faults. One that is known is checked only if it had warnings.
-    pub(super) fn of(record: Record, known: &KnownRecords, packer: &mut Packer) -> Self {
+    pub(super) fn of(
+        record: Record,
+        (known, stated): (&KnownRecords, &Stated),
+        packer: &mut Packer,
+    ) -> Self {
         // The JSON of a row doesn't tell all that the check looks at.
-        let is_json = record.row.is_none();
-        let hash = is_json.then(|| RecordHash::of(&record.json));
+        let hash = (!record.is_row()).then(|| RecordHash::of(&record.json));
         let known = hash.and_then(|hash| known.find(hash));
         if let Some(known) = known
             && known.warnings == Warnings::None
         {
+            stated.add_all();
             return Self {
                 code: Some(known.code.to_string()),
                 written: Some(Ok(write_known(known, &record.json))),
@@ -50,7 +55,7 @@ impl Outcome {
         let Checked {
             code,
             record: checked,
-        } = check::check(&record, &mut findings);
+        } = check::check_with(&record, &mut findings, stated);
         let warnings = match findings.is_empty() {
             true => Warnings::None,
             false => Warnings::Some,
@@ -83,6 +88,7 @@ pub(super) struct Checkers {
     jobs: mpsc::Sender<Job>,
     threads: usize,
     known: Arc<KnownRecords>,
+    stated: Arc<Stated>,
     batch: Vec<Record>,
     batch_bytes: usize,
     /// Outcomes to come, in the order of their records.
@@ -90,13 +96,13 @@ pub(super) struct Checkers {
 }
 
 impl Checkers {
-    pub(super) fn start(known: &Arc<KnownRecords>) -> Self {
+    pub(super) fn start(known: &Arc<KnownRecords>, stated: &Arc<Stated>) -> Self {
         let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let (jobs, waiting) = mpsc::channel::<Job>();
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..threads {
             let waiting = Arc::clone(&waiting);
-            let known = Arc::clone(known);
+            let (known, stated) = (Arc::clone(known), Arc::clone(stated));
             thread::spawn(move || {
                 let mut packer = Packer::default();
                 loop {
@@ -108,7 +114,8 @@ impl Checkers {
                         break;
                     };
                     let records = records.into_iter();
-                    let found = records.map(|record| Outcome::of(record, &known, &mut packer));
+                    let found =
+                        records.map(|record| Outcome::of(record, (&known, &stated), &mut packer));
                     // Nobody waits for it after a failure.
                     let _ = outcomes.send(found.collect());
                 }
@@ -118,6 +125,7 @@ impl Checkers {
             jobs,
             threads,
             known: Arc::clone(known),
+            stated: Arc::clone(stated),
             batch: Vec::new(),
             batch_bytes: 0,
             coming: VecDeque::new(),
@@ -128,7 +136,8 @@ impl Checkers {
     pub(super) fn push(&mut self, record: Record) -> Vec<Outcome> {
         if record.json.len() > MAX_BATCH_BYTES {
             let mut outcomes = self.finish();
-            let outcome = Outcome::of(record, &self.known, &mut Packer::default());
+            let context = (&*self.known, &*self.stated);
+            let outcome = Outcome::of(record, context, &mut Packer::default());
             outcomes.push(outcome);
             return outcomes;
         }
@@ -196,7 +205,8 @@ mod tests {
         };
         let records = 2_000;
         let known = Arc::default();
-        let mut checkers = Checkers::start(&known);
+        let stated = Arc::default();
+        let mut checkers = Checkers::start(&known, &stated);
         let mut outcomes = Vec::new();
         for number in 0..records {
             outcomes.extend(checkers.push(Record::new(Place::file("a"), json(number))));
@@ -206,7 +216,7 @@ mod tests {
         assert_eq!(outcomes.len(), records);
         for (number, outcome) in outcomes.iter().enumerate() {
             let record = Record::new(Place::file("a"), json(number));
-            let expected = Outcome::of(record, &known, &mut Packer::default());
+            let expected = Outcome::of(record, (&known, &stated), &mut Packer::default());
             assert_eq!(outcome.code, Some(format!("P{number}")));
             assert!(outcome.written.is_none());
             assert_eq!(outcome.findings, expected.findings);

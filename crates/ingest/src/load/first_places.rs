@@ -22,6 +22,8 @@ struct PackedPlace {
 pub(super) struct FirstPlaces {
     files: Vec<Arc<str>>,
     places: HashMap<Box<str>, PackedPlace>,
+    /// Codes with small letters, by the same code in capitals: few have any.
+    small: HashMap<Box<str>, Box<str>>,
 }
 
 impl FirstPlaces {
@@ -50,6 +52,10 @@ impl FirstPlaces {
             numbers: [line, index, row].map(number),
         };
         self.places.insert(code.into(), packed);
+        if code.bytes().any(|byte| byte.is_ascii_lowercase()) {
+            let capitals = code.to_ascii_uppercase().into();
+            self.small.entry(capitals).or_insert_with(|| code.into());
+        }
         None
     }
 
@@ -57,8 +63,26 @@ impl FirstPlaces {
         self.places.get(code).map(|packed| self.unpacked(*packed))
     }
 
+    /// Returns another code that differs from this one only in case.
+    pub(super) fn in_other_case(&self, code: &str) -> Option<&str> {
+        let capitals = code.to_ascii_uppercase();
+        let small = self.small.get(capitals.as_str()).map(AsRef::as_ref);
+        let whole = self
+            .places
+            .get_key_value(capitals.as_str())
+            .map(|(code, _)| code.as_ref());
+        whole
+            .filter(|whole| *whole != code)
+            .or(small.filter(|small| *small != code))
+    }
+
     pub(super) fn contains(&self, code: &str) -> bool {
         self.places.contains_key(code)
+    }
+
+    /// Returns the name of the first input.
+    pub(super) fn first_file(&self) -> Arc<str> {
+        self.files.first().cloned().unwrap_or_default()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -107,5 +131,13 @@ mod tests {
         }
         assert_eq!((places.len(), places.get("CODE-9")), (4, None));
         assert!(places.contains("CODE-0"));
+        places.add("Code-0", &Place::file("a"));
+        for (code, other) in [
+            ("CODE-0", Some("Code-0")),
+            ("Code-0", Some("CODE-0")),
+            ("CODE-1", None),
+        ] {
+            assert_eq!(places.in_other_case(code), other, "{code}");
+        }
     }
 }

@@ -2,18 +2,17 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use memchr::memchr2;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::pointer::At;
 use super::report::{shown, shown_pointer};
-use super::single_pass;
 
 /// Maximum nesting of values, in levels.
-pub(super) const MAX_LEVELS: usize = 64;
+const MAX_LEVELS: usize = 64;
 
 /// Maximum number of problems kept for one record: it can have millions.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
@@ -54,24 +53,24 @@ impl<'a> Node<'a> {
     /// Parses a value. Finds all problems: malformed JSON, too deep nesting, repeated keys, U+0000 in strings.
     #[must_use]
     pub fn parse(text: &'a str) -> (Self, Vec<Problem>) {
-        match single_pass::parse(text) {
-            Some(node) => (node, Vec::new()),
-            None => Self::parse_with_problems(text),
-        }
-    }
-
-    /// Parses a value as [`Node::parse`] does, without the quick parser in front.
-    #[must_use]
-    pub fn parse_with_problems(text: &'a str) -> (Self, Vec<Problem>) {
-        let mut problems = Vec::new();
-        let node = match serde_json::from_str::<&RawValue>(text) {
-            Ok(raw) => parse(raw, &At::ROOT, 0, &mut problems),
-            Err(error) => {
-                problems.push(not_json(&error, &At::ROOT, text));
-                Self::Unreadable
-            }
+        let mut parser = Parser {
+            text,
+            at: 0,
+            // Of the whole text at once, which is quicker than of each string; most have none.
+            has_controls: (text.bytes()).fold(false, |found, byte| found | (byte < b' ')),
+            problems: Vec::new(),
         };
-        (node, problems)
+        match parser.whole() {
+            Some(node) => (node, parser.problems),
+            None => {
+                let message = match serde_json::from_str::<IgnoredAny>(text) {
+                    Err(error) => json_message(&error),
+                    Ok(_) => "expected JSON".to_owned(),
+                };
+                let problem = problem("json", &At::ROOT, text, &message);
+                (Self::Unreadable, vec![problem])
+            }
+        }
     }
 
     /// Returns the member of this name, if this is an object that has it.
@@ -150,7 +149,7 @@ pub fn write_text(text: &str, out: &mut String) {
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-fn not_json(error: &serde_json::Error, at: &At<'_>, text: &str) -> Problem {
+fn json_message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     // The line within a record is always 1, or has no meaning for the file's author.
     let what = message.split(" at line ").next().unwrap_or_default();
@@ -158,7 +157,7 @@ fn not_json(error: &serde_json::Error, at: &At<'_>, text: &str) -> Problem {
         0 => String::new(),
         column => format!(" at column {column}"),
     };
-    problem("json", at, text, &format!("expected JSON: {what}{column}"))
+    format!("expected JSON: {what}{column}")
 }
 
 fn problem(rule: &'static str, at: &At<'_>, value: &str, message: &str) -> Problem {
@@ -170,111 +169,260 @@ fn problem(rule: &'static str, at: &At<'_>, value: &str, message: &str) -> Probl
     }
 }
 
-fn note(problems: &mut Vec<Problem>, problem: impl FnOnce() -> Problem) {
-    if problems.len() < MAX_PROBLEMS {
-        problems.push(problem());
-    }
+/// Parser of a text, in one pass. Its methods return `None` where the text isn't JSON.
+struct Parser<'a> {
+    text: &'a str,
+    /// Position of the next byte.
+    at: usize,
+    /// True if the text has control characters, which strings can't have.
+    has_controls: bool,
+    problems: Vec<Problem>,
 }
 
-fn parse<'a>(
-    raw: &'a RawValue,
-    at: &At<'_>,
-    level: usize,
-    problems: &mut Vec<Problem>,
-) -> Node<'a> {
-    let text = raw.get();
-    if level > MAX_LEVELS {
-        let message = "expected at most 64 levels of nesting";
-        note(problems, || problem("nesting", at, text, message));
-        return Node::Unreadable;
+/// Number of bytes of a string that are looked at one by one: most strings are shorter, and a call for them would take longer.
+const FEW_BYTES: usize = 16;
+
+/// Returns the position of the next quote or backslash.
+fn end_of_piece(bytes: &[u8]) -> Option<usize> {
+    let few = &bytes[..bytes.len().min(FEW_BYTES)];
+    let found = few.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+    found.or_else(|| Some(few.len() + memchr2(b'"', b'\\', &bytes[few.len()..])?))
+}
+
+impl<'a> Parser<'a> {
+    fn whole(&mut self) -> Option<Node<'a>> {
+        self.skip_blanks();
+        let node = self.value(&At::ROOT, 0)?;
+        self.skip_blanks();
+        (self.at == self.text.len()).then_some(node)
     }
-    let read = match text.as_bytes().first() {
-        Some(b'n') => Ok(Node::Null),
-        Some(b't') => Ok(Node::Bool(true)),
-        Some(b'f') => Ok(Node::Bool(false)),
-        Some(b'"') => serde_json::from_str(text).map(|Text(value)| {
-            if value.contains('\0') {
-                let message = "expected a text without the character U+0000";
-                note(problems, || problem("nul_character", at, text, message));
-                return Node::Unreadable;
+
+    /// Adds a problem of the text that begins at `start` and ends here.
+    fn note(&mut self, rule: &'static str, at: &At<'_>, start: usize, message: &str) {
+        if self.problems.len() < MAX_PROBLEMS {
+            let text = self.text.get(start..self.at).unwrap_or_default();
+            self.problems.push(problem(rule, at, text, message));
+        }
+    }
+
+    fn next(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_blanks(&mut self) {
+        self.skip(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r'));
+    }
+
+    /// Skips bytes; returns their number.
+    fn skip(&mut self, is_skipped: impl Fn(u8) -> bool) -> usize {
+        let rest = &self.text.as_bytes()[self.at..];
+        let skipped = (rest.iter())
+            .position(|byte| !is_skipped(*byte))
+            .unwrap_or(rest.len());
+        self.at += skipped;
+        skipped
+    }
+
+    /// Takes a byte if it is the next one.
+    fn take(&mut self, byte: u8) -> Option<()> {
+        let is_next = self.next() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next.then_some(())
+    }
+
+    fn word(&mut self, word: &str, node: Node<'a>) -> Option<Node<'a>> {
+        let is_next = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
+        self.at += word.len();
+        is_next.then_some(node)
+    }
+
+    fn value(&mut self, at: &At<'_>, level: usize) -> Option<Node<'a>> {
+        if level > MAX_LEVELS {
+            let start = self.at;
+            self.skip_value()?;
+            self.note(
+                "nesting",
+                at,
+                start,
+                "expected at most 64 levels of nesting",
+            );
+            return Some(Node::Unreadable);
+        }
+        match self.next()? {
+            b'n' => self.word("null", Node::Null),
+            b't' => self.word("true", Node::Bool(true)),
+            b'f' => self.word("false", Node::Bool(false)),
+            b'"' => self.text(at),
+            b'[' => self.list(at, level),
+            b'{' => self.object(at, level),
+            _ => self.number(),
+        }
+    }
+
+    fn skip_value(&mut self) -> Option<()> {
+        let rest = serde_json::Deserializer::from_str(self.text.get(self.at..)?);
+        let mut values = rest.into_iter::<IgnoredAny>();
+        values.next()?.ok()?;
+        self.at += values.byte_offset();
+        Some(())
+    }
+
+    fn list(&mut self, at: &At<'_>, level: usize) -> Option<Node<'a>> {
+        self.take(b'[')?;
+        self.skip_blanks();
+        if self.take(b']').is_some() {
+            return Some(Node::List(Vec::new()));
+        }
+        let mut items = Vec::with_capacity(8);
+        loop {
+            self.skip_blanks();
+            items.push(self.value(&at.index(items.len()), level + 1)?);
+            self.skip_blanks();
+            if self.take(b',').is_none() {
+                self.take(b']')?;
+                return Some(Node::List(items));
             }
-            Node::Text(value)
-        }),
-        Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(text).map(|items| {
-            let mut item = |(index, raw)| parse(raw, &at.index(index), level + 1, problems);
-            Node::List(items.into_iter().enumerate().map(&mut item).collect())
-        }),
-        Some(b'{') => {
-            serde_json::from_str(text).map(|Members(members)| object(members, at, level, problems))
         }
-        _ => Ok(Node::Number(text)),
-    };
-    read.unwrap_or_else(|error| {
-        note(problems, || not_json(&error, at, text));
-        Node::Unreadable
-    })
-}
-
-fn object<'a>(
-    members: Vec<(Text<'a>, &'a RawValue)>,
-    at: &At<'_>,
-    level: usize,
-    problems: &mut Vec<Problem>,
-) -> Node<'a> {
-    let mut positions = Positions::of(members.len());
-    let mut nodes: Vec<(Cow<'a, str>, Node<'a>)> = Vec::with_capacity(members.len());
-    for (Text(key), raw) in members {
-        let at = at.key(&key);
-        if let Some(first) = positions.find(&key, &nodes) {
-            let message = "expected each key once";
-            note(problems, || {
-                problem("duplicate_key", &at, raw.get(), message)
-            });
-            // It's unknown which one is meant, so neither is checked further.
-            nodes[first].1 = Node::Unreadable;
-            continue;
-        }
-        if key.contains('\0') {
-            let message = "expected a key without the character U+0000";
-            note(problems, || {
-                problem("nul_character", &at, raw.get(), message)
-            });
-        }
-        let node = parse(raw, &at, level + 1, problems);
-        nodes.push((key, node));
     }
-    Node::Object(nodes)
+
+    fn object(&mut self, at: &At<'_>, level: usize) -> Option<Node<'a>> {
+        self.take(b'{')?;
+        self.skip_blanks();
+        if self.take(b'}').is_some() {
+            return Some(Node::Object(Vec::new()));
+        }
+        // As many as most objects of products have.
+        let mut members: Vec<(Cow<'a, str>, Node<'a>)> = Vec::with_capacity(16);
+        let mut positions = Positions::default();
+        loop {
+            self.skip_blanks();
+            let start = self.at;
+            let key = self.string()?.unwrap_or_else(|error| {
+                self.note("json", at, start, &json_message(&error));
+                Cow::Borrowed("")
+            });
+            self.skip_blanks();
+            self.take(b':')?;
+            self.skip_blanks();
+            let start = self.at;
+            let at = at.key(&key);
+            if let Some(first) = positions.find(&key, &members) {
+                self.skip_value()?;
+                self.note("duplicate_key", &at, start, "expected each key once");
+                // It's unknown which one is meant, so neither is checked further.
+                members[first].1 = Node::Unreadable;
+            } else {
+                let value = self.value(&at, level + 1)?;
+                if key.contains('\0') {
+                    let message = "expected a key without the character U+0000";
+                    self.note("nul_character", &at, start, message);
+                }
+                members.push((key, value));
+            }
+            self.skip_blanks();
+            if self.take(b',').is_none() {
+                self.take(b'}')?;
+                return Some(Node::Object(members));
+            }
+        }
+    }
+
+    fn text(&mut self, at: &At<'_>) -> Option<Node<'a>> {
+        let start = self.at;
+        match self.string()? {
+            Ok(text) if text.contains('\0') => {
+                let message = "expected a text without the character U+0000";
+                self.note("nul_character", at, start, message);
+            }
+            Ok(text) => return Some(Node::Text(text)),
+            Err(error) => self.note("json", at, start, &json_message(&error)),
+        }
+        Some(Node::Unreadable)
+    }
+
+    /// Reads a string, borrowed if it has no escapes. The inner error is that of escapes that make no text.
+    fn string(&mut self) -> Option<serde_json::Result<Cow<'a, str>>> {
+        let start = self.at;
+        self.take(b'"')?;
+        let mut has_escapes = false;
+        loop {
+            let rest = &self.text.as_bytes()[self.at..];
+            let found = end_of_piece(rest)?;
+            if self.has_controls && rest[..found].iter().any(|byte| *byte < b' ') {
+                return None;
+            }
+            self.at += found + 1;
+            if rest[found] == b'"' {
+                break;
+            }
+            has_escapes = true;
+            // Of `\"` and `\\` both bytes are behind; what else follows is judged below.
+            self.at += 1;
+            if self.at > self.text.len() {
+                return None;
+            }
+        }
+        if !has_escapes {
+            let text = self.text.get(start + 1..self.at - 1)?;
+            return Some(Ok(Cow::Borrowed(text)));
+        }
+        let quoted = self.text.get(start..self.at)?;
+        match serde_json::from_str::<String>(quoted) {
+            Ok(text) => Some(Ok(Cow::Owned(text))),
+            // JSON allows half a surrogate pair.
+            Err(error) => serde_json::from_str::<IgnoredAny>(quoted)
+                .is_ok()
+                .then_some(Err(error)),
+        }
+    }
+
+    /// Reads a number (RFC 8259, 6).
+    fn number(&mut self) -> Option<Node<'a>> {
+        let start = self.at;
+        let digits = |reader: &mut Self| reader.skip(|byte| byte.is_ascii_digit());
+        let _ = self.take(b'-');
+        let begins_with_zero = self.next() == Some(b'0');
+        match digits(self) {
+            0 => return None,
+            1 => {}
+            _ if begins_with_zero => return None,
+            _ => {}
+        }
+        if self.take(b'.').is_some() && digits(self) == 0 {
+            return None;
+        }
+        if self.take(b'e').or_else(|| self.take(b'E')).is_some() {
+            let _ = self.take(b'+').or_else(|| self.take(b'-'));
+            if digits(self) == 0 {
+                return None;
+            }
+        }
+        self.text.get(start..self.at).map(Node::Number)
+    }
 }
 
 /// Index of an object's keys. Up to 32 are searched linearly, which is fastest; more are hashed, so that the time isn't
 /// quadratic.
-enum Positions {
-    Few,
-    Many(HashMap<String, usize>),
-}
+#[derive(Default)]
+struct Positions(HashMap<String, usize>);
 
 impl Positions {
     const MAX_FEW: usize = 32;
 
-    fn of(members: usize) -> Self {
-        match members <= Self::MAX_FEW {
-            true => Self::Few,
-            false => Self::Many(HashMap::with_capacity(members)),
+    /// Returns the position of `key` among `members`; if it is absent, `None`, and the caller pushes it next.
+    fn find(&mut self, key: &str, members: &[(Cow<'_, str>, Node<'_>)]) -> Option<usize> {
+        if members.len() <= Self::MAX_FEW {
+            return members.iter().position(|(other, _)| other == key);
         }
-    }
-
-    /// Returns the position of `key` among `nodes`; if it is absent, `None`, and the caller pushes it next.
-    fn find(&mut self, key: &str, nodes: &[(Cow<'_, str>, Node<'_>)]) -> Option<usize> {
-        match self {
-            Self::Few => nodes.iter().position(|(other, _)| other == key),
-            Self::Many(positions) => match positions.entry(key.to_owned()) {
-                Entry::Occupied(first) => Some(*first.get()),
-                Entry::Vacant(vacant) => {
-                    vacant.insert(nodes.len());
-                    None
-                }
-            },
+        if self.0.is_empty() {
+            let keys = members.iter().map(|(key, _)| key.to_string());
+            self.0.extend(keys.zip(0..));
         }
+        let first = self.0.get(key).copied();
+        if first.is_none() {
+            self.0.insert(key.to_owned(), members.len());
+        }
+        first
     }
 }
 
@@ -359,5 +507,63 @@ mod tests {
         let (_, problems) = Node::parse(r#"{"a":"\u0000","b":["\ud800"],"a":1}"#);
         let rules: Vec<_> = problems.iter().map(|problem| problem.rule).collect();
         assert_eq!(rules, ["nul_character", "json", "duplicate_key"]);
+    }
+
+    /// Texts with a piece removed, doubled or replaced anywhere, so that some are JSON and some aren't.
+    fn variants(text: &str) -> Vec<String> {
+        let pieces: Vec<char> = text.chars().collect();
+        let mut all = vec![text.to_owned()];
+        for (at, piece) in pieces.iter().enumerate() {
+            for other in [
+                "", "0", "\"", "\\", "{", "}", "[", "]", ",", ":", "e", ".", "-", " ", "\n", "\0",
+                "u",
+            ] {
+                let mut changed: String = pieces[..at].iter().collect();
+                changed += other;
+                changed.extend(&pieces[at + 1..]);
+                all.push(changed);
+            }
+            let mut doubled: String = pieces[..=at].iter().collect();
+            doubled.push(*piece);
+            doubled.extend(&pieces[at + 1..]);
+            all.push(doubled);
+        }
+        all
+    }
+
+    #[test]
+    fn values_are_read_as_by_another_parser() {
+        let (mut read, mut refused) = (0, 0);
+        for text in [
+            r#"{"a":[1,-0.5e+3,true,false,null,"é\u00e9\"\\"],"b":{"c":{}, "d" : [] }}"#,
+            " [ \"\\ud83d\\ude00\", 10, 0, 0.1, 1E-2 , {\"k\":\"v\"} ] \n",
+            r#"{"a":{"a":{"a":"\u0000"}},"b":"\ud800","a":01}"#,
+            "\"text\"",
+            "-12",
+        ] {
+            for variant in variants(text) {
+                let (node, problems) = Node::parse(&variant);
+                let rules: Vec<&str> = problems.iter().map(|problem| problem.rule).collect();
+                if serde_json::from_str::<IgnoredAny>(&variant).is_err() {
+                    refused += 1;
+                    assert_eq!((node, &rules[..]), (Node::Unreadable, &["json"][..]));
+                } else if rules.is_empty() {
+                    read += 1;
+                    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text);
+                    let expected = value(&variant).expect("JSON");
+                    assert_eq!(value(&node.to_json()).expect("JSON"), expected, "{variant}");
+                }
+            }
+        }
+        assert!(read > 100 && refused > 1_000, "{read} {refused}");
+    }
+
+    #[test]
+    fn repeated_keys_are_found_among_many() {
+        let members: Vec<String> = (0..100).map(|key| format!("\"{}\":1", key % 90)).collect();
+        let (_, problems) = Node::parse(&format!("{{{}}}", members.join(",")));
+        let found: Vec<&str> = problems.iter().map(|one| one.pointer.as_str()).collect();
+        let expected: Vec<String> = (0..10).map(|key| format!("/{key}")).collect();
+        assert_eq!(found, expected);
     }
 }

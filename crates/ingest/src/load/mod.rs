@@ -2,7 +2,7 @@
 //!
 //! - [`read`]: splits inputs into records; detects formats by content
 //! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores, and renders valid records (`rendered`);
-//!   `reading` takes all inputs, and puts these into a `spool`, as `records`, and `rejected` ones into a `whole_file`
+//!   `reading` takes all inputs, and puts these into a `spool`, as `records`, and `rejected` ones into a file
 //! - [`apply`]: publishes products as one revision, or nothing; [`plan`] and [`difference`] list the changes, and
 //!   [`guard`] refuses suspicious ones
 //!
@@ -28,13 +28,11 @@ mod records;
 mod rejected;
 mod rendered;
 pub mod report;
-mod single_pass;
 mod spool;
 mod spooled;
 pub(crate) mod stored_texts;
 pub mod texts;
 mod waiting;
-mod whole_file;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -44,19 +42,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use sha2::{Digest, Sha256};
 use vitrine_store::Store;
 
 use apply::{Intent, Mode, Order};
 use guard::Allowance;
-use plan::Detail;
 use progress::Progress;
 use reading::Reading;
-use report::{CompleteReport, Report};
+use report::Report;
 
 pub use reading::OnError;
-pub use rejected::RejectedPath;
 
 /// Input of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +79,12 @@ impl Input {
     fn open(&self, on_wait: OnWait) -> anyhow::Result<Vec<Opened>> {
         let (bytes, length): (Box<dyn Read>, _) = match self {
             Self::Stdin => (Box::new(io::stdin().lock()), None),
+            Self::File(path) if is_address(path) => {
+                let url = path.display();
+                bail!(
+                    "{url} is an address, and a load reads files; use a pipe: curl -fsS '{url}' | vitrine load -"
+                );
+            }
             Self::File(path) => {
                 let can_not = || format!("can't read {}", path.display());
                 let file = open_file(path, on_wait).with_context(can_not)?;
@@ -102,6 +104,14 @@ impl Input {
             length,
         }])
     }
+}
+
+/// Returns true if a path is an address of the web.
+fn is_address(path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    ["http://", "https://"]
+        .iter()
+        .any(|start| path.starts_with(start))
 }
 
 /// Time after which waiting for a pipe's writer is reported.
@@ -197,8 +207,6 @@ pub struct LoadSettings {
     pub allowances: Vec<Allowance>,
     /// Directory of Markdown files that replace the products' texts.
     pub texts: Option<PathBuf>,
-    /// Path of the complete report, if one is written.
-    pub report: Option<PathBuf>,
     /// Name of the author.
     pub by: String,
     /// Reason, in the author's words.
@@ -217,7 +225,6 @@ impl LoadSettings {
             on_error: OnError::Reject,
             allowances: Vec::new(),
             texts: None,
-            report: None,
             by,
             note: None,
             digest_prefix: Vec::new(),
@@ -230,17 +237,14 @@ impl LoadSettings {
 ///
 /// # Errors
 ///
-/// If an input can't be read, or the store or the report can't be written. Then nothing has changed, unless only the
-/// report failed, last.
+/// If an input can't be read or the store can't be written. Then nothing has changed.
 pub fn load(
     store: &Store,
     inputs: Vec<Opened>,
     settings: LoadSettings,
     progress: &dyn Progress,
 ) -> anyhow::Result<Report> {
-    let complete = settings.report.as_deref().map(CompleteReport::create);
-    let report = Report::with_file(complete.transpose()?);
-    let mut reading = Reading::new(report, settings.on_error, store, progress);
+    let mut reading = Reading::new(settings.on_error, store, progress);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));
@@ -260,16 +264,11 @@ pub fn load(
         reading.check_retirements(retire, texts.as_ref());
     }
     let (mut report, records) = reading.finish()?;
-    report.flush()?;
     if let Some(mut records) = records {
         progress.writing(records.count);
         let order = Order {
             mode: &settings.mode,
             intent: settings.intent,
-            detail: match settings.report {
-                Some(_) => Detail::Fields,
-                None => settings.intent.detail(),
-            },
             allowances: &settings.allowances,
             texts: texts.as_ref().zip(settings.texts.as_deref()),
             by: settings.by,
@@ -279,7 +278,6 @@ pub fn load(
         report.applied = apply::apply(store, &mut records, order, &mut report, progress)?;
     }
     progress.finish();
-    report.finish().with_context(|| report.describe_outcome())?;
     Ok(report)
 }
 

@@ -43,6 +43,14 @@ impl Listing {
         }
     }
 
+    /// Maximum number of lines of findings: as many as fit on a screen, with the verdict below.
+    pub(crate) fn most_lines(self) -> usize {
+        match self {
+            Self::Complete | Self::Counts => usize::MAX,
+            Self::Summary => MAX_SUMMARY,
+        }
+    }
+
     fn most_fields(self) -> usize {
         match self {
             Self::Complete | Self::Counts => usize::MAX,

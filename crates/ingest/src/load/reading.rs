@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -15,12 +15,12 @@ use super::checking::{Checkers, Outcome};
 use super::first_places::FirstPlaces;
 use super::known_records::{DigestPrefetch, KnownRecords};
 use super::progress::Progress;
-use super::read::{self, Item, Record, Source, SourceRow, Table};
+use super::read::columns::Stated;
+use super::read::{self, Item, Record};
 use super::records::Records;
-use super::rejected::{Original, RejectedFiles, RejectedPath, text_within};
-use super::rendered::Packer;
+use super::rejected::RejectedFile;
 use super::report::{Finding, Place, Report, Severity, shown};
-use super::spool::{Order, Spool, SpooledOriginal, SpooledRow};
+use super::spool::Spool;
 use super::texts::{self, TextFiles};
 
 /// Handling of a load with faults.
@@ -30,8 +30,8 @@ pub enum OnError {
     Reject,
     /// Loads the records without faults.
     Skip {
-        /// Destination of rejected records, if there is one.
-        rejected: Option<RejectedPath>,
+        /// File for rejected records, if they are written.
+        rejected: Option<PathBuf>,
     },
 }
 
@@ -43,13 +43,12 @@ pub(super) struct Reading<'p> {
     /// Codes in the inputs.
     codes: FirstPlaces,
     skips: bool,
-    rejected: Option<RejectedFiles>,
-    /// Tables of the rows in the spool.
-    tables: Vec<Arc<Table>>,
+    rejected: Option<RejectedFile>,
     /// Codes of rejected records, with their places.
     rejected_codes: HashMap<String, Place>,
     spool: Spool,
     known: Arc<KnownRecords>,
+    stated: Arc<Stated>,
     prefetch: DigestPrefetch,
     checkers: Checkers,
     /// First error of the spool or of rejected records; returned when the input has ended.
@@ -57,30 +56,25 @@ pub(super) struct Reading<'p> {
 }
 
 impl<'p> Reading<'p> {
-    pub(super) fn new(
-        report: Report,
-        on_error: OnError,
-        store: &'p Store,
-        progress: &'p dyn Progress,
-    ) -> Self {
-        let known = Arc::default();
+    pub(super) fn new(on_error: OnError, store: &'p Store, progress: &'p dyn Progress) -> Self {
+        let (known, stated) = (Arc::default(), Arc::default());
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
             OnError::Skip { rejected } => (true, rejected),
         };
         Self {
-            report,
+            report: Report::default(),
             store,
             progress,
             codes: FirstPlaces::default(),
             skips,
-            rejected: path.map(RejectedFiles::new),
-            tables: Vec::new(),
+            rejected: path.map(RejectedFile::new),
             rejected_codes: HashMap::new(),
             spool: Spool::new(),
             prefetch: DigestPrefetch::new(),
-            checkers: Checkers::start(&known),
+            checkers: Checkers::start(&known, &stated),
             known,
+            stated,
             failure: None,
         }
     }
@@ -101,10 +95,8 @@ impl<'p> Reading<'p> {
         }
         if is_empty {
             let message = "expected at least one product; an empty input never empties the catalog";
-            self.take_unreadable(
-                vec![Finding::fault(&Place::file(name), "empty", message)],
-                None,
-            );
+            let finding = Finding::fault(&Place::file(name), "empty", message);
+            self.take_unreadable(vec![finding], false);
         }
         Ok(())
     }
@@ -118,67 +110,24 @@ impl<'p> Reading<'p> {
             Item::Record(mut record) => {
                 // All records share one name.
                 record.place.file = Arc::clone(file);
-                match text_within(&record.json) {
-                    Some(text) => {
-                        self.settle_all();
-                        self.take_text(&record.place, &text);
-                    }
-                    None => {
-                        let due = self.checkers.push(record);
-                        due.into_iter().for_each(|outcome| self.settle(outcome));
-                    }
-                }
+                let due = self.checkers.push(record);
+                due.into_iter().for_each(|outcome| self.settle(outcome));
             }
-            Item::Unreadable { findings, source } => {
+            Item::Unreadable {
+                findings,
+                is_record,
+            } => {
                 self.settle_all();
-                self.take_unreadable(findings, source);
+                self.take_unreadable(findings, is_record);
             }
-        }
-    }
-
-    /// Reads the text of an earlier rejected record as an input.
-    fn take_text(&mut self, place: &Place, text: &str) {
-        let mut is_empty = true;
-        let read = read::read_plain(&place.file, text.as_bytes(), &mut |item| {
-            is_empty = false;
-            self.take_within(place, item);
-        });
-        if let Err(error) = read {
-            self.fail(error.into());
-        }
-        if is_empty {
-            let message = "expected a product in `_text`, or one in place of the whole record";
-            self.take_unreadable(vec![Finding::fault(place, "empty", message)], None);
-        }
-    }
-
-    /// Takes an item of such a text, and sets the text's place.
-    fn take_within(&mut self, place: &Place, mut item: Item) {
-        match &mut item {
-            Item::Record(record) => record.place = place.clone(),
-            Item::Warning(finding) => finding.place = place.clone(),
-            Item::Unreadable { findings, .. } => {
-                let places = findings.iter_mut().map(|finding| &mut finding.place);
-                places.for_each(|inner| *inner = place.clone());
-            }
-        }
-        match item {
-            // Texts aren't nested.
-            Item::Record(record) => {
-                let outcome = Outcome::of(record, &self.known, &mut Packer::default());
-                self.settle(outcome);
-            }
-            other => self.take(&place.file, other),
         }
     }
 
     /// Adds an input, or a part of it, without a readable code.
-    fn take_unreadable(&mut self, findings: Vec<Finding>, source: Option<Source>) {
+    fn take_unreadable(&mut self, findings: Vec<Finding>, is_record: bool) {
         self.report.rejected.keeps_all = true;
-        match source {
-            Some(Source::Text(text)) => self.reject(&findings, &text, None),
-            Some(Source::Row(row)) => self.reject(&findings, "", Some(&row)),
-            None => {}
+        if is_record {
+            self.reject(&findings, None);
         }
         findings
             .into_iter()
@@ -224,7 +173,7 @@ impl<'p> Reading<'p> {
                 Some(_) => {}
                 None => self.report.rejected.keeps_all = true,
             }
-            self.reject(&findings, &record.json, record.row.as_ref());
+            self.reject(&findings, Some(&record.json));
         } else if let (Some(code), Some(written)) = (code, written)
             && (self.skips || !self.report.has_faults())
             && let Err(error) = written.and_then(|written| self.keep(code, written, record))
@@ -239,24 +188,19 @@ impl<'p> Reading<'p> {
     /// Puts a record without faults into the spool.
     fn keep(&mut self, code: String, written: Vec<u8>, record: &Record) -> anyhow::Result<()> {
         // Another record of its code may still be rejected, and then this one is, too.
-        let original = match (&self.rejected, &record.row) {
-            (None, _) => None,
-            (Some(_), None) => Some(SpooledOriginal::Json(record.json.clone())),
-            (Some(_), Some(row)) => {
-                let is_last = self.tables.last() == Some(&row.table);
-                if !is_last {
-                    self.tables.push(Arc::clone(&row.table));
-                }
-                Some(SpooledOriginal::Row(SpooledRow {
-                    table: self.tables.len() - 1,
-                    line: row.joined(),
-                }))
-            }
-        };
-        Ok(self.spool.push(code, written, original)?)
+        let json = self.rejected.is_some().then(|| record.json.clone());
+        Ok(self.spool.push(code, written, json)?)
     }
 
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
+        if let Some(other) = self.codes.in_other_case(code) {
+            findings.push(differs_in_case(
+                &record.place_of("/code"),
+                code,
+                other,
+                "another one here",
+            ));
+        }
         if let Some(first) = self.codes.add(code, &record.place) {
             let place = record.place_of("/code");
             // One of the two may have another product's code by mistake. Retiring that product would be wrong.
@@ -265,8 +209,8 @@ impl<'p> Reading<'p> {
         }
     }
 
-    /// Adds a rejected record.
-    fn reject(&mut self, findings: &[Finding], text: &str, row: Option<&SourceRow>) {
+    /// Adds a rejected record; without its text if that couldn't be read.
+    fn reject(&mut self, findings: &[Finding], text: Option<&str>) {
         self.report.rejected.records += 1;
         let Some(file) = &mut self.rejected else {
             return;
@@ -275,12 +219,7 @@ impl<'p> Reading<'p> {
             .iter()
             .filter(|found| found.severity == Severity::Fault);
         let faults: Vec<Finding> = faults.cloned().collect();
-        let line = row.map(SourceRow::joined).unwrap_or_default();
-        let original = match row {
-            Some(row) => Original::Row(&row.table, &line),
-            None => Original::Text(text),
-        };
-        if let Err(error) = file.add(&faults, original) {
+        if let Err(error) = file.add(&faults, text) {
             self.fail(error);
         }
     }
@@ -344,20 +283,34 @@ impl<'p> Reading<'p> {
             (code, [first, place])
         });
         let kept: HashMap<_, _> = kept.collect();
-        // Records are rejected in the order of the input.
-        let order = match kept.is_empty() {
-            true => Order::Codes,
-            false => Order::Input,
-        };
         let records = Records {
             count: self.spool.records(),
-            spooled: self.spool.read(order)?,
+            spooled: self.spool.read()?,
             kept,
             rejected: self.rejected,
-            tables: self.tables,
             known: self.known,
+            stated: self.stated,
+            file: self.codes.first_file(),
         };
         Ok((self.report, Some(records)))
+    }
+}
+
+/// Returns the warning about a code that differs from `other` only in case.
+pub(super) fn differs_in_case(place: &Place, code: &str, other: &str, of: &str) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        code: Some(shown(code)),
+        pointer: "/code".to_owned(),
+        value: Some(shown(&format!("\"{code}\""))),
+        ..Finding::fault(
+            place,
+            "code_differs_in_case",
+            &format!(
+                "differs from `{}`, {of}, only in case; are both meant?",
+                shown(other)
+            ),
+        )
     }
 }
 

@@ -8,12 +8,12 @@ use vitrine_model::code::ProductCode;
 use vitrine_store::prepared::{PreparedProduct, RecordDigest};
 
 use super::known_records::KnownRecords;
-use super::read::Table;
+use super::read::columns::Stated;
 use super::reading::duplicate;
-use super::rejected::{Original, RejectedFiles};
+use super::rejected::RejectedFile;
 use super::rendered::{Packer, RecordTexts, RenderedRecord};
 use super::report::{Place, Report};
-use super::spool::{Entry, SpooledOriginal};
+use super::spool::Entry;
 use super::spooled::Spooled;
 use super::waiting::{KnownRecord, WaitingRecord};
 
@@ -96,10 +96,12 @@ pub(super) struct Records {
     /// Codes whose live version stays, because one of their records was rejected; with the places of the first record
     /// and of the rejected one.
     pub(super) kept: HashMap<String, [Place; 2]>,
-    pub(super) rejected: Option<RejectedFiles>,
-    /// Tables of the rows in the spool.
-    pub(super) tables: Vec<Arc<Table>>,
+    pub(super) rejected: Option<RejectedFile>,
     pub(super) known: Arc<KnownRecords>,
+    /// Fields that any record has.
+    pub(super) stated: Arc<Stated>,
+    /// Name of the first input.
+    pub(super) file: Arc<str>,
 }
 
 impl Records {
@@ -127,7 +129,6 @@ impl Records {
             spooled,
             kept,
             rejected,
-            tables,
             ..
         } = self;
         std::thread::scope(|scope| {
@@ -146,7 +147,7 @@ impl Records {
             });
             for batch in receiver {
                 let mut few = Vec::new();
-                for (record, original) in batch? {
+                for (record, json) in batch? {
                     let code = record.code().as_str();
                     let Some([first, other]) = kept.get(code) else {
                         few.push(record);
@@ -154,14 +155,8 @@ impl Records {
                     };
                     let finding = duplicate(first, code, other);
                     report.rejected.records += 1;
-                    if let (Some(file), Some(original)) = (rejected.as_mut(), &original) {
-                        let original = match original {
-                            SpooledOriginal::Row(row) => {
-                                Original::Row(&tables[row.table], &row.line)
-                            }
-                            SpooledOriginal::Json(json) => Original::Text(json),
-                        };
-                        file.add(std::slice::from_ref(&finding), original)?;
+                    if let Some(file) = rejected {
+                        file.add(std::slice::from_ref(&finding), json.as_deref())?;
                     }
                     report.add(finding);
                 }
@@ -173,15 +168,15 @@ impl Records {
 
     /// Syncs the rejected records to disk. Call it before a commit, so that nothing is lost.
     pub(super) fn finish(&mut self, report: &mut Report) -> anyhow::Result<()> {
-        if let Some(files) = self.rejected.take() {
-            report.rejected.files = files.finish()?;
+        if let Some(file) = self.rejected.take() {
+            report.rejected.file = file.finish()?;
         }
         Ok(())
     }
 }
 
-/// A record with its original form, if that was kept.
-type ReadBack = (ReadyRecord, Option<SpooledOriginal>);
+/// A record with its JSON, if that was kept.
+type ReadBack = (ReadyRecord, Option<String>);
 
 /// Returns the next records; none at the end.
 fn batch(
@@ -211,5 +206,5 @@ fn read_back(entry: Entry, packing: &Packing) -> anyhow::Result<ReadBack> {
             ReadyRecord::Rendered(Box::new(record))
         }
     };
-    Ok((ready, entry.original))
+    Ok((ready, entry.json))
 }

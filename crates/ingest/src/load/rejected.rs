@@ -1,212 +1,132 @@
-//! Files of rejected records with the reasons, ready to be corrected and loaded.
+//! File of rejected records with the reasons, ready to be corrected and loaded.
 //!
-//! A row is written to a table with the same columns and dialect, after a first cell with the reasons. Everything else
-//! is written as a line of JSON. An object keeps its members, after a first member `_rejected` with the reasons. Text
-//! that isn't an object, or couldn't be written back unchanged, is in the member `_text`, which is loaded like an input
-//! of its own. No payout type can have these names (docs/contract/resources.md#later-payout-types).
+//! Each record is a line of JSON. An object keeps its members, after a first member `_rejected` with the reasons; a row
+//! of a table becomes the object that it was read as. Whatever isn't an object has only the reasons, which say where it
+//! is. No payout type can have this name (docs/contract/resources.md#later-payout-types).
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use anyhow::Context as _;
-use memchr::memmem;
+use anyhow::{Context as _, bail};
 
 use super::json::{Node, write_text};
-use super::read::Table;
 use super::report::Finding;
-use super::whole_file::{self, WholeFile};
-use crate::escape::single_line;
 
 /// Member with the reasons.
 pub(super) const REASONS: &str = "_rejected";
 
-/// Member with text that isn't a record.
-const TEXT: &str = "_text";
+/// Beginning of every file of rejected records.
+const BEGINNING: &str = "{\"_rejected\":";
 
-/// Maximum number in a file's name; then the search for a free name ends.
-const MAX_NAMES: u32 = 10_000;
-
-/// Maximum number of faults in the cell of a rejected row.
-const MAX_REASONS: usize = 20;
-
-/// Destination of rejected records. Existing files stay: the name gets a number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RejectedPath {
-    /// A named file, for any format.
-    Named(PathBuf),
-    /// A file beside an input, with this start of its name; the format's extension is added.
-    Beside(PathBuf),
+/// File under construction. It gets its name once it is complete, so that an interrupted or killed load leaves nothing
+/// behind.
+pub(super) struct RejectedFile {
+    path: PathBuf,
+    /// Unnamed file; created once there is something to write.
+    file: Option<BufWriter<File>>,
 }
 
-/// Original form of a record.
-#[derive(Clone, Copy)]
-pub(super) enum Original<'o> {
-    /// Text: JSON, or what was in its place.
-    Text(&'o str),
-    /// Row, in its table's dialect.
-    Row(&'o Arc<Table>, &'o [u8]),
-}
-
-/// Files under construction: one for JSON, and one for each table format. They get their names at the end.
-pub(super) struct RejectedFiles {
-    path: RejectedPath,
-    files: Vec<RejectedFile>,
-}
-
-struct RejectedFile {
-    /// Dialect of its rows; `None` for lines of JSON.
-    table: Option<Arc<Table>>,
-    file: WholeFile,
-}
-
-impl RejectedFiles {
-    /// Returns files that are created once there is something to write.
-    pub(super) fn new(path: RejectedPath) -> Self {
-        let files = Vec::new();
-        Self { path, files }
+impl RejectedFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, file: None }
     }
 
-    /// Adds a rejected record.
-    pub(super) fn add(
-        &mut self,
-        reasons: &[Finding],
-        original: Original<'_>,
-    ) -> anyhow::Result<()> {
-        let (table, line) = match original {
-            Original::Text(text) => (None, (line(reasons, text)? + "\n").into_bytes()),
-            Original::Row(table, row) => (Some(table), table.line(&reasons_cell(reasons), row)),
-        };
-        self.write(table, &line)
-            .with_context(|| can_not_write(&self.path))
-    }
-
-    fn write(&mut self, table: Option<&Arc<Table>>, line: &[u8]) -> io::Result<()> {
-        let is_wanted = |file: &RejectedFile| file.table.as_ref() == table;
-        let index = match self.files.iter().position(is_wanted) {
-            Some(index) => index,
+    /// Adds a rejected record; without its text if that couldn't be read.
+    pub(super) fn add(&mut self, reasons: &[Finding], text: Option<&str>) -> anyhow::Result<()> {
+        let line = line(reasons, text)?;
+        let file = match &mut self.file {
+            Some(file) => file,
             None => {
-                let mut file = WholeFile::create(self.path.path())?;
-                if let Some(table) = table {
-                    file.write_all(&table.beginning(REASONS))?;
-                }
-                let table = table.cloned();
-                self.files.push(RejectedFile { table, file });
-                self.files.len() - 1
+                check_place(&self.path)?;
+                let file = tempfile::tempfile_in(directory_of(&self.path));
+                let file = file.with_context(|| can_not_write(&self.path))?;
+                self.file.insert(BufWriter::new(file))
             }
         };
-        self.files[index].file.write_all(line)
+        writeln!(file, "{line}").with_context(|| can_not_write(&self.path))
     }
 
-    /// Names the files and syncs them to disk; returns the names.
-    pub(super) fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
-        let Self { path, files } = self;
-        let persist = |RejectedFile { table, file }| {
-            let extension = table.map_or("ndjson", |_| "csv");
-            persist(file, &path, extension).with_context(|| can_not_write(&path))
+    /// Names the file and syncs it to disk; returns its name, if there is a file.
+    pub(super) fn finish(self) -> anyhow::Result<Option<PathBuf>> {
+        let Self { path, file } = self;
+        let Some(file) = file else {
+            return Ok(None);
         };
-        files.into_iter().map(persist).collect()
+        persist(file, &path).with_context(|| can_not_write(&path))?;
+        Ok(Some(path))
     }
 }
 
-impl RejectedPath {
-    fn path(&self) -> &Path {
-        match self {
-            Self::Named(path) | Self::Beside(path) => path,
-        }
-    }
-
-    /// Returns the candidate of this number, from 1.
-    fn numbered(&self, number: u32, extension: &str) -> PathBuf {
-        let stem = match self {
-            Self::Named(path) if number == 1 => return path.clone(),
-            Self::Named(path) => path.with_extension(""),
-            Self::Beside(path) => path.clone(),
-        };
-        let mut name = stem.into_os_string();
-        if number > 1 {
-            name.push(format!(".{number}"));
-        }
-        name.push(format!(".{extension}"));
-        name.into()
-    }
+fn persist(file: BufWriter<File>, path: &Path) -> io::Result<()> {
+    let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.rewind()?;
+    let directory = directory_of(path);
+    // Hidden, so that no load of the directory reads it if the process is killed now.
+    let mut named = tempfile::Builder::new();
+    let named = named.prefix(".vitrine-").suffix(".partial");
+    let mut named = named.tempfile_in(directory)?;
+    io::copy(&mut file, &mut named)?;
+    named.as_file().sync_all()?;
+    named.persist(path)?;
+    // So that the name survives a power failure.
+    File::open(directory)?.sync_all()
 }
 
-fn can_not_write(path: &RejectedPath) -> String {
-    format!(
-        "can't write the rejected records to {}",
-        path.path().display()
-    )
-}
-
-/// Names a file. Never replaces one: it may be open in an editor.
-fn persist(file: WholeFile, path: &RejectedPath, extension: &str) -> io::Result<PathBuf> {
-    let mut file = file.finish()?;
-    for number in 1..MAX_NAMES {
-        let path = path.numbered(number, extension);
-        match file.persist_noclobber(&path) {
-            Ok(_) => {
-                whole_file::keep_name(&path)?;
-                return Ok(path);
-            }
-            Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-                file = failed.file;
-            }
-            Err(failed) => return Err(failed.error),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-/// Returns the cell with the reasons of a rejected row.
-fn reasons_cell(reasons: &[Finding]) -> String {
-    let reason = |found: &Finding| {
-        let at = found.place.column.as_deref().unwrap_or(&found.pointer);
-        format!("{at}: {} ({})", found.message, found.rule)
+/// Refuses a path with anything but rejected records of an earlier load: inputs, stores and devices aren't replaced.
+fn check_place(path: &Path) -> anyhow::Result<()> {
+    let is_free = match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        metadata => metadata
+            .and_then(|metadata| Ok(metadata.is_file() && has_rejected(path)?))
+            .with_context(|| can_not_write(path))?,
     };
-    let mut told: Vec<String> = reasons.iter().take(MAX_REASONS).map(reason).collect();
-    if let Some(more @ 1..) = reasons.len().checked_sub(MAX_REASONS) {
-        told.push(format!("and {more} more"));
+    if !is_free {
+        bail!(
+            "{}: this file has no rejected records, and only such a file is replaced; name another one with --rejected",
+            can_not_write(path)
+        );
     }
-    single_line(&told.join("; ")).into_owned()
+    Ok(())
+}
+
+/// Returns true if a file begins with a rejected record, or is empty.
+fn has_rejected(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    let file = File::open(path)?;
+    file.take(BEGINNING.len() as u64).read_to_end(&mut start)?;
+    Ok(start.is_empty() || start == BEGINNING.as_bytes())
+}
+
+fn can_not_write(path: &Path) -> String {
+    format!("can't write the rejected records to {}", path.display())
+}
+
+/// Returns the directory of a path.
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    }
 }
 
 /// Returns the line of a rejected record.
-fn line(reasons: &[Finding], text: &str) -> anyhow::Result<String> {
-    let mut line = format!("{{\"{REASONS}\":{}", serde_json::to_string(reasons)?);
-    match Node::parse(text) {
-        (Node::Object(members), problems) if problems.is_empty() => {
-            for (key, value) in &members {
-                if key != REASONS {
-                    line.push(',');
-                    write_text(key, &mut line);
-                    line.push(':');
-                    value.write_json(&mut line);
-                }
+fn line(reasons: &[Finding], text: Option<&str>) -> anyhow::Result<String> {
+    let mut line = format!("{BEGINNING}{}", serde_json::to_string(reasons)?);
+    if let Some((Node::Object(members), problems)) = text.map(Node::parse)
+        && problems.is_empty()
+    {
+        for (key, value) in &members {
+            if key != REASONS {
+                line.push(',');
+                write_text(key, &mut line);
+                line.push(':');
+                value.write_json(&mut line);
             }
-        }
-        _ => {
-            line.push_str(&format!(",\"{TEXT}\":"));
-            write_text(text, &mut line);
         }
     }
     line.push('}');
     Ok(line)
-}
-
-/// Returns the text of a rejected record that consists of its `_text` only.
-pub(super) fn text_within(json: &str) -> Option<String> {
-    memmem::find(json.as_bytes(), TEXT.as_bytes())?;
-    let (Node::Object(members), _) = Node::parse(json) else {
-        return None;
-    };
-    let mut others = members
-        .iter()
-        .filter(|(key, _)| !matches!(key.as_ref(), REASONS | TEXT));
-    match members.iter().find(|(key, _)| key == TEXT) {
-        Some((_, Node::Text(text))) if others.next().is_none() => Some(text.clone().into_owned()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -215,23 +135,23 @@ mod tests {
     use crate::load::report::Place;
 
     #[test]
-    fn rejected_record_is_written_back_unchanged() {
+    fn rejected_object_is_written_back_unchanged() {
         let place = Place::file("feed");
         let reason = Finding::fault(&place, "json", "expected JSON");
-        for (text, is_text) in [
-            (r#"{"code":"A","n":1.50,"x":[1e3,"é"]}"#, false),
-            (r#"{"code":"A","code":"B"}"#, true),
-            (r#"{"code":"A", "#, true),
-            ("[1]", true),
-            ("a;b\n1;2", true),
+        for (text, is_object) in [
+            (r#"{"code":"A","n":1.50,"x":[1e3,"é"]}"#, true),
+            (r#"{"code":"A","code":"B"}"#, false),
+            (r#"{"code":"A", "#, false),
+            ("[1]", false),
         ] {
-            let line = line(std::slice::from_ref(&reason), text).unwrap();
-            let within = text_within(&line);
-            assert_eq!(within.as_deref(), is_text.then_some(text), "{line}");
-            if !is_text {
+            let line = line(std::slice::from_ref(&reason), Some(text)).unwrap();
+            let members: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(&line).unwrap();
+            assert_eq!(members.len() > 1, is_object, "{line}");
+            if is_object {
                 assert!(line.ends_with(&text[1..]), "{line}");
                 // Rejected again, it has only the new reasons.
-                let again = super::line(&[], &line).unwrap();
+                let again = super::line(&[], Some(&line)).unwrap();
                 assert_eq!(again, format!("{{\"_rejected\":[],{}", &text[1..]));
             }
         }

@@ -26,48 +26,17 @@ const COMPRESSION_LEVEL: i32 = 1;
 /// Binary logarithm of the memory that each run takes while all are merged, in bytes.
 const WINDOW_LOG: u32 = 17;
 
-/// Number of the table of a record that isn't kept in its original form.
-pub(super) const NO_ORIGINAL: u64 = u64::MAX;
-
-/// Number of the table of a record that wasn't a row.
-pub(super) const NO_TABLE: u64 = u64::MAX - 1;
-
-/// Row of a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SpooledRow {
-    /// Number of its table.
-    pub(super) table: usize,
-    /// Row in its table's dialect, without the line ending.
-    pub(super) line: Vec<u8>,
-}
-
-/// Original form of a record that may have to be written back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SpooledOriginal {
-    /// Its JSON.
-    Json(String),
-    /// Its row.
-    Row(SpooledRow),
-}
-
-impl SpooledOriginal {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Json(json) => json.as_bytes(),
-            Self::Row(row) => &row.line,
-        }
-    }
-}
+/// Length in place of that of a record's JSON, if it isn't kept.
+pub(super) const NO_JSON: u64 = u64::MAX;
 
 /// A record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) code: String,
-    /// Place in its run, as it was added.
-    pub(super) number: u64,
     /// The record as it was written, without its code.
     pub(super) record: Vec<u8>,
-    pub(super) original: Option<SpooledOriginal>,
+    /// Its JSON, if it may have to be written back.
+    pub(super) json: Option<String>,
 }
 
 /// Spool that is being written.
@@ -109,22 +78,16 @@ impl Spool {
         }
     }
 
-    /// Adds a record as it was written, with its original form if that may have to be written back.
+    /// Adds a record as it was written, with its JSON if that may have to be written back.
     pub(super) fn push(
         &mut self,
         code: String,
         record: Vec<u8>,
-        original: Option<SpooledOriginal>,
+        json: Option<String>,
     ) -> io::Result<()> {
         self.records += 1;
-        let original_bytes = original.as_ref().map_or(0, |one| one.bytes().len());
-        self.run_bytes += code.len() + record.len() + original_bytes;
-        self.run.push(Entry {
-            code,
-            number: self.run.len() as u64,
-            record,
-            original,
-        });
+        self.run_bytes += code.len() + record.len() + json.as_ref().map_or(0, String::len);
+        self.run.push(Entry { code, record, json });
         if self.run_bytes < self.max_run_bytes {
             return Ok(());
         }
@@ -146,17 +109,12 @@ impl Spool {
         self.records
     }
 
-    /// Returns all records in an order.
-    pub(super) fn read(mut self, order: Order) -> io::Result<Spooled> {
+    /// Returns all records, sorted by code; those of one code are in the order in which they were added.
+    pub(super) fn read(mut self) -> io::Result<Spooled> {
         let Some(writer) = self.writer else {
             // Those of a small load are in memory still.
-            if order == Order::Codes {
-                sort(&mut self.run);
-            }
-            return Ok(Spooled::OneByOne {
-                runs: Vec::new().into_iter(),
-                run: self.run.into_iter(),
-            });
+            sort(&mut self.run);
+            return Ok(Spooled::Sorted(self.run.into_iter()));
         };
         let mut written = writer.finish()?;
         if !self.run.is_empty() {
@@ -175,13 +133,7 @@ impl Spool {
             runs.push(Run::new(section)?);
             at = end;
         }
-        match order {
-            Order::Codes => Merge::new(runs).map(Spooled::Merged),
-            Order::Input => Ok(Spooled::OneByOne {
-                runs: runs.into_iter(),
-                run: Vec::new().into_iter(),
-            }),
-        }
+        Merge::new(runs).map(Spooled::Merged)
     }
 }
 
@@ -232,35 +184,17 @@ impl Runs {
 
 /// Sorts records by code; those of one code stay in the order in which they were added.
 fn sort(run: &mut [Entry]) {
-    run.sort_unstable_by(|one, other| (&one.code, one.number).cmp(&(&other.code, other.number)));
-}
-
-/// Order in which records come back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    /// Ascending codes.
-    Codes,
-    /// As they were added.
-    Input,
+    run.sort_by(|one, other| one.code.cmp(&other.code));
 }
 
 fn write(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
-    let Entry {
-        code,
-        number,
-        record,
-        original,
-    } = entry;
+    let Entry { code, record, json } = entry;
     write_bytes(out, code.as_bytes())?;
-    out.write_all(&number.to_le_bytes())?;
     write_bytes(out, record)?;
-    let table = match original {
-        None => return out.write_all(&NO_ORIGINAL.to_le_bytes()),
-        Some(SpooledOriginal::Json(_)) => NO_TABLE,
-        Some(SpooledOriginal::Row(row)) => row.table as u64,
-    };
-    out.write_all(&table.to_le_bytes())?;
-    write_bytes(out, original.as_ref().map_or(&[], SpooledOriginal::bytes))
+    match json {
+        None => out.write_all(&NO_JSON.to_le_bytes()),
+        Some(json) => write_bytes(out, json.as_bytes()),
+    }
 }
 
 fn write_bytes(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
@@ -273,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back_by_code_or_as_they_were_added() {
+    fn records_come_back_by_code_in_the_order_added() {
         // Several runs, beyond what is kept in memory: such text hardly compresses.
         let mut state = 1_u64;
         let mut random = || {
@@ -289,42 +223,32 @@ mod tests {
                 let bits = random();
                 text.extend((0..8).map(|at| char::from(b'0' + (bits >> (at * 5)) as u8 % 64)));
             }
-            let original = match number % 4 {
-                0 => Some(SpooledOriginal::Json(text[7..20].to_owned())),
-                table @ 1..3 => Some(SpooledOriginal::Row(SpooledRow {
-                    table,
-                    line: text.as_bytes()[..7].to_vec(),
-                })),
-                _ => None,
+            let json = (number % 4 == 0).then(|| text[7..20].to_owned());
+            // Every tenth code is there often.
+            let code = match number % 10 {
+                0 => "P".to_owned(),
+                _ => format!("P{}", &text[..12]),
             };
-            let code = format!("P{}", text.get(..12).unwrap_or_default());
-            added.push((code, text.into_bytes(), original));
+            added.push((code, text.into_bytes(), json));
         }
-        for (order, records) in [
-            (Order::Codes, added.len()),
-            (Order::Input, added.len()),
-            (Order::Codes, 1_000),
-            (Order::Input, 1_000),
-        ] {
+        for records in [added.len(), 1_000] {
             let added = &added[..records];
             let mut spool = Spool::with_runs_of(4 << 20);
-            for (code, record, original) in added {
+            for (code, record, json) in added {
                 spool
-                    .push(code.clone(), record.clone(), original.clone())
+                    .push(code.clone(), record.clone(), json.clone())
                     .unwrap();
             }
             assert_eq!(spool.records(), added.len() as u64);
             assert_eq!(spool.writer.is_some(), records > 1_000);
             let mut expected: Vec<_> = added.iter().collect();
-            if order == Order::Codes {
-                expected.sort_by_key(|(code, ..)| code);
-            }
-            let mut read = spool.read(order).unwrap();
-            for (code, record, original) in expected {
+            expected.sort_by_key(|(code, ..)| code);
+            let mut read = spool.read().unwrap();
+            for (code, record, json) in expected {
                 let entry = read.next().unwrap().unwrap();
                 assert_eq!(
-                    (&entry.code, &entry.record, &entry.original),
-                    (code, record, original)
+                    (&entry.code, &entry.record, &entry.json),
+                    (code, record, json)
                 );
             }
             assert!(read.next().is_none());

@@ -1,4 +1,4 @@
-//! Spool that is being read: its runs, merged by code or one after the other.
+//! Spool that is being read: its runs, merged by code.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use super::spool::{Entry, NO_ORIGINAL, NO_TABLE, SpooledOriginal, SpooledRow};
+use super::spool::{Entry, NO_JSON};
 
 /// Maximum capacity that is reserved for a record before it is read, in bytes.
 const MAX_CAPACITY: u64 = 64 << 10;
@@ -62,20 +62,10 @@ impl Run {
         self.0.read_exact(&mut length[1..])?;
         Ok(Some(Entry {
             code: text(self.bytes(u64::from_le_bytes(length))?)?,
-            number: self.number()?,
             record: self.number().and_then(|length| self.bytes(length))?,
-            original: match self.number()? {
-                NO_ORIGINAL => None,
-                table => {
-                    let bytes = self.number().and_then(|length| self.bytes(length))?;
-                    Some(match table {
-                        NO_TABLE => SpooledOriginal::Json(text(bytes)?),
-                        table => SpooledOriginal::Row(SpooledRow {
-                            table: usize::try_from(table).map_err(io::Error::other)?,
-                            line: bytes,
-                        }),
-                    })
-                }
+            json: match self.number()? {
+                NO_JSON => None,
+                length => Some(text(self.bytes(length)?)?),
             },
         }))
     }
@@ -141,44 +131,22 @@ impl Merge {
 
 /// Spool that is being read.
 pub(super) enum Spooled {
-    /// In the order of codes.
+    /// From runs.
     Merged(Merge),
-    /// Run by run, each as it was added.
-    OneByOne {
-        /// Runs that weren't read yet.
-        runs: std::vec::IntoIter<Run>,
-        /// Rest of the present one.
-        run: std::vec::IntoIter<Entry>,
-    },
-}
-
-impl Spooled {
-    fn next_entry(&mut self) -> io::Result<Option<Entry>> {
-        match self {
-            Self::Merged(merge) => merge.next(),
-            Self::OneByOne { runs, run } => loop {
-                if let Some(entry) = run.next() {
-                    return Ok(Some(entry));
-                }
-                let Some(mut next) = runs.next() else {
-                    return Ok(None);
-                };
-                let mut entries = Vec::new();
-                while let Some(entry) = next.next()? {
-                    entries.push(entry);
-                }
-                entries.sort_unstable_by_key(|entry| entry.number);
-                *run = entries.into_iter();
-            },
-        }
-    }
+    /// From memory.
+    Sorted(std::vec::IntoIter<Entry>),
 }
 
 impl Iterator for Spooled {
     type Item = anyhow::Result<Entry>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.next_entry().context("can't read the records back");
-        entry.transpose()
+        match self {
+            Self::Merged(merge) => merge
+                .next()
+                .context("can't read the records back")
+                .transpose(),
+            Self::Sorted(entries) => entries.next().map(Ok),
+        }
     }
 }

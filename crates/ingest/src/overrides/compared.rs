@@ -27,26 +27,18 @@ pub(super) struct Compared {
 pub struct Notices {
     /// Those of which other overrides set the same fields, now or later, by override.
     pub overlapping: BTreeMap<u64, u64>,
-    /// Those that can't be ordered as was set, since other overrides leave them no amount, by override.
-    pub without_amounts: BTreeMap<u64, u64>,
     /// Those that other overrides hide, by override.
     pub hidden: BTreeMap<u64, u64>,
-    /// Those that the new override leaves no amount, so that they can't be ordered.
-    pub emptied: u64,
 }
 
 impl Notices {
     fn append(&mut self, other: Self) {
         let Self {
             overlapping,
-            without_amounts,
             hidden,
-            emptied,
         } = other;
-        self.emptied += emptied;
         for (own, other) in [
             (&mut self.overlapping, overlapping),
-            (&mut self.without_amounts, without_amounts),
             (&mut self.hidden, hidden),
         ] {
             for (number, products) in other {

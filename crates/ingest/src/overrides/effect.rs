@@ -19,7 +19,7 @@ pub struct Effect {
     /// The effective product; `None` if it is hidden.
     pub product: Option<StoredProduct>,
     /// The fields that differ from the base, each with the numbers of the overrides that made its value: of lists and amounts
-    /// these may be several, and those are left out without which the others make the same.
+    /// these may be several.
     pub fields: BTreeMap<&'static str, BTreeSet<u64>>,
     /// The documents of base and effective product, without the fields that are the same in both; `None` if it is hidden.
     pub(super) differing: Option<[String; 2]>,
@@ -61,27 +61,6 @@ pub(super) fn unhidden<'o>(
     let effect = effect_of(base, &selecting(base, overrides)?)?;
     let product = effect.and_then(|effect| effect.product);
     Ok(product.unwrap_or_else(|| base.clone()))
-}
-
-/// Returns the overrides that leave a product no amount; none if some are left.
-///
-/// # Errors
-///
-/// If the product is damaged.
-pub(super) fn without_amounts<'o>(
-    base: &StoredProduct,
-    overrides: impl IntoIterator<Item = &'o Override>,
-) -> anyhow::Result<BTreeSet<u64>> {
-    let mut narrowing = Narrowing::default();
-    for one in selecting(base, overrides)? {
-        for value in &one.definition.values {
-            narrowing.add(one.number, value);
-        }
-    }
-    let narrowed = narrowed(&Members::parse(&base.document)?, &narrowing)?
-        .map(|(.., narrowed)| narrowed)
-        .filter(|narrowed| narrowed.left.is_none());
-    Ok(narrowed.map(|narrowed| narrowed.by).unwrap_or_default())
 }
 
 /// Returns the product that clients see; `None` if it is hidden.

@@ -54,7 +54,7 @@ const MAX_NAMED_CODES: usize = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// `vitrine disable`, which `vitrine enable` ends.
+    /// `vitrine disable`, which `vitrine overrides end --codes` ends.
     Disable,
     /// `vitrine hide`.
     Hide,

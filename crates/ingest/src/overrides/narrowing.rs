@@ -16,7 +16,7 @@ pub(super) struct Narrowing<'v>(Vec<(u64, &'v Assignment)>);
 pub(super) struct Narrowed {
     /// The denominations that are left, as JSON; `None` if no amount is.
     pub(super) left: Option<String>,
-    /// The overrides that left them.
+    /// The overrides that narrowed those that earlier ones left.
     pub(super) by: BTreeSet<u64>,
 }
 
@@ -34,39 +34,18 @@ impl<'v> Narrowing<'v> {
 
     /// Narrows these denominations; `None` if they stay as they are.
     pub(super) fn narrow(&self, denominations: &str) -> serde_json::Result<Option<Narrowed>> {
-        let of = |numbers: &[u64]| {
-            let values = self.0.iter().filter(|(one, _)| numbers.contains(one));
-            Limits::of(values.map(|(_, value)| *value)).apply(denominations)
-        };
-        let mut numbers: Vec<u64> = self.0.iter().map(|(number, _)| *number).collect();
-        numbers.dedup();
-        let left = of(&numbers)?;
-        if left.as_deref() == Some(denominations) {
-            return Ok(None);
+        let mut limits = Limits::default();
+        let (mut left, mut by) = (Some(denominations.to_owned()), BTreeSet::new());
+        for (number, value) in &self.0 {
+            limits.add(value);
+            let narrowed = limits.apply(denominations)?;
+            if narrowed != left {
+                left = narrowed;
+                by.insert(*number);
+            }
         }
-        let by = needed(&numbers, &left, of)?;
-        Ok(Some(Narrowed { left, by }))
+        Ok((!by.is_empty()).then_some(Narrowed { left, by }))
     }
-}
-
-/// Returns those of these overrides, which are in their order, that a result needs: beginning with the latest, each one is left
-/// out without which the others have the same result.
-pub(super) fn needed<T: PartialEq, E>(
-    numbers: &[u64],
-    result: &T,
-    of: impl Fn(&[u64]) -> Result<T, E>,
-) -> Result<BTreeSet<u64>, E> {
-    let mut needed = numbers.to_vec();
-    for (at, number) in numbers.iter().enumerate().rev() {
-        if needed.len() == 1 {
-            break;
-        }
-        needed.remove(at);
-        if of(&needed)? != *result {
-            needed.insert(at, *number);
-        }
-    }
-    Ok(needed.into_iter().collect())
 }
 
 /// Limits of amounts by some overrides together.
@@ -78,14 +57,6 @@ struct Limits {
 }
 
 impl Limits {
-    fn of<'v>(values: impl Iterator<Item = &'v Assignment>) -> Self {
-        let mut limits = Self::default();
-        for value in values {
-            limits.add(value);
-        }
-        limits
-    }
-
     fn add(&mut self, value: &Assignment) {
         match value {
             Assignment::Minimum(amount) => self.minimum = self.minimum.max(Some(*amount)),

@@ -11,10 +11,9 @@ use vitrine_store::overrides::{BaseHint, StorePublication};
 use vitrine_store::record::StoredProduct;
 use vitrine_store::{Store, StoreError};
 
-use super::assignment::{Assignment, DENOMINATIONS};
 use super::change::Changed;
 use super::compared::{Compared, Notices, Write};
-use super::effect::{Effect, effect, seen, unhidden, without_amounts};
+use super::effect::{Effect, effect, seen, unhidden};
 use super::{Definition, Override};
 use crate::load::difference::Pair;
 use crate::load::guard::{Allowance, Exceeded};
@@ -266,19 +265,6 @@ impl<'p> Pass<'p> {
         let hiding = after.and_then(|after| after.fields.get("visible")?.last());
         if let Some(hiding) = hiding.filter(|number| !is_new(number)) {
             *notices.hidden.entry(*hiding).or_default() += 1;
-        }
-        let mut values = self.touched.iter().flat_map(|one| &one.definition.values);
-        let sets_orderable = |value: &Assignment| *value == Assignment::IsOrderable(true);
-        let sets = values.clone().any(sets_orderable);
-        let narrows = values.any(|value| value.field() == DENOMINATIONS);
-        let is_orderable = seen(base, after).is_none_or(|seen| seen.is_orderable);
-        if is_orderable || !(sets || narrows) {
-            return Ok(());
-        }
-        let by = without_amounts(base, self.after)?;
-        notices.emptied += u64::from(by.iter().any(is_new));
-        for number in by.into_iter().filter(|number| sets && !is_new(number)) {
-            *notices.without_amounts.entry(number).or_default() += 1;
         }
         Ok(())
     }

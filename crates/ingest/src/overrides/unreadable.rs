@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use vitrine_model::code::ProductCode;
+use vitrine_store::check::{Problem, Severity};
 use vitrine_store::overrides::{StorePublication, StoredOverride};
 use vitrine_store::prepared::PreparedProduct;
-use vitrine_store::problem::{Problem, Severity};
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{Store, StoreError};
 

@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::json;
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::overrides::unreadable as overrides;
-use vitrine_store::problem::{Problem, Severity};
+use vitrine_store::check::{Problem, Severity};
 
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
 

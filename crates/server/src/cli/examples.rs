@@ -31,7 +31,8 @@ fn examples(help: &str) -> Vec<Vec<String>> {
 
 fn each_command(command: &mut Command, look: &mut impl FnMut(&mut Command)) {
     look(command);
-    for subcommand in command.get_subcommands_mut() {
+    let shown = command.get_subcommands_mut();
+    for subcommand in shown.filter(|one| !one.is_hide_set()) {
         each_command(subcommand, look);
     }
 }

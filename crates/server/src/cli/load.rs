@@ -13,7 +13,7 @@ use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::read::CSV_TEMPLATE;
 use vitrine_ingest::load::report::{Place, Report, Verdict, shown};
-use vitrine_ingest::load::{self, Input, LoadSettings, OnError, RejectedPath};
+use vitrine_ingest::load::{self, Input, LoadSettings, OnError};
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use super::plain_text::PlainText;
@@ -31,7 +31,7 @@ Examples:
   vitrine load --dry-run products.ndjson
   vitrine load --mode merge --retire OLD-GB new.json
   vitrine load --texts texts/ products.ndjson
-  vitrine load --on-error skip --report report.json products.ndjson
+  vitrine load --on-error skip products.ndjson
   vitrine load --allow retire=60% smaller.ndjson
   curl -s https://feed.example/products | vitrine load -
   vitrine load --template csv > products.csv";
@@ -59,21 +59,18 @@ pub(super) struct Load {
     /// Effect of a record with a fault.
     #[arg(long, value_name = "WHAT", default_value = "reject")]
     on_error: OnErrorArg,
-    /// With `--on-error skip`: file for rejected records with their reasons; by default NAME.rejected.ndjson beside the
-    /// first input, and for rows of tables NAME.rejected.csv.
+    /// With `--on-error skip`: file for rejected records with their reasons, in place of those of an earlier load; by
+    /// default NAME.rejected.ndjson beside the first input.
     #[arg(long, value_name = "FILE")]
     rejected: Option<PathBuf>,
     /// Raise a limit of the guard: `retire`, `not-orderable`, `states` (out of LIVE), `emptied-lists` (20% of the live
-    /// products each), `currencies`, `amounts` or `discounts` changed tenfold (5% each). Give it once for each.
+    /// products each), `emptied-fields` (20% of those with a value there), `currencies`, `amounts` or `discounts` changed tenfold (5% each). Give it once for each.
     #[arg(long, value_name = "NAME=PERCENT%")]
     allow: Vec<Allowance>,
     /// Load the Markdown below this directory (CODE/description.md, CODE/terms_consumer.md and so on) with
     /// the products.
     #[arg(long, value_name = "DIRECTORY")]
     texts: Option<PathBuf>,
-    /// Write the complete report, with every finding and every field that changes, to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
     /// Show what would change, field by field, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -171,16 +168,12 @@ impl Load {
             OnErrorArg::Reject if self.rejected.is_none() => OnError::Reject,
             OnErrorArg::Reject => exit_with_usage_error("--rejected needs `--on-error skip`"),
         };
-        if self.report.is_some() && self.report == self.rejected {
-            exit_with_usage_error("--report and --rejected name the same file; use two files");
-        }
         Ok(LoadSettings {
             mode,
             intent,
             on_error,
             allowances: self.allow.clone(),
             texts: self.texts.clone(),
-            report: self.report.clone(),
             note: self.note.clone(),
             ..LoadSettings::replace(operator())
         })
@@ -214,9 +207,9 @@ impl Load {
 
     /// Returns the path for rejected records: the given one, or one beside the first input. For a directory it is
     /// outside of it, so that the next load doesn't read the file.
-    fn rejected_file(&self) -> RejectedPath {
+    fn rejected_file(&self) -> PathBuf {
         if let Some(path) = &self.rejected {
-            return RejectedPath::Named(path.clone());
+            return path.clone();
         }
         let first = self.files.first().map(PathBuf::as_path);
         let path = first
@@ -233,7 +226,7 @@ impl Load {
         for ending in [".gz", ".zst", ".ndjson", ".jsonl", ".json", ".csv"] {
             stem = stem.strip_suffix(ending).unwrap_or(stem);
         }
-        RejectedPath::Beside(path.with_file_name(format!("{stem}.rejected")))
+        path.with_file_name(format!("{stem}.rejected.ndjson"))
     }
 }
 

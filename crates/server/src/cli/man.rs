@@ -49,7 +49,7 @@ fn write_pages(command: &Command, directory: &Path) -> io::Result<()> {
     fs::write(directory.join(format!("{name}.1")), page)?;
     command
         .get_subcommands()
-        .filter(|below| below.get_name() != "help")
+        .filter(|below| below.get_name() != "help" && !below.is_hide_set())
         .try_for_each(|below| write_pages(below, directory))
 }
 

@@ -82,7 +82,8 @@ impl StoreArgs {
         let Some(path) = &self.password_file else {
             return Ok(url.clone());
         };
-        let password = read_secret(path).map_err(|source| StoreError::Open {
+        let password = read_secret(path).map_err(|source| StoreError::File {
+            doing: "open",
             path: path.clone(),
             source,
         })?;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use vitrine_ingest::assortments::{self, Format};
+use vitrine_ingest::assortments;
 use vitrine_model::assortment::{
     Assortment, AssortmentState, AssortmentTable, FormerVersion, KnownAssortment, NewVersion,
 };
@@ -156,7 +156,7 @@ fn new_version(version: &AssortmentVersion) -> Option<NewVersion> {
 
 /// Returns the assortment of stored rules; `None` if they can't be read, which is logged.
 pub(super) fn assortment(name: &str, id: &str, rules: &str) -> Option<Assortment> {
-    match assortments::parse(rules, Format::Json) {
+    match assortments::parse(rules) {
         Ok(rules) => Some(Assortment::new(
             name.to_owned(),
             StateId::of_assortment(id),

@@ -176,11 +176,11 @@ fn assortment_in_use_isnt_removed() {
 }
 
 #[test]
-fn rules_in_toml_are_the_same_rules() {
+fn rules_from_standard_input_are_the_same_rules() {
     let store = catalog();
     let rules =
-        "allow = [{ countries = [\"SE\"] }]\n[[discounts]]\ncodes = [\"P1\"]\nset = \"0.0125\"\n";
-    let file = store.write("nordic.toml", rules).display().to_string();
+        r#"{"allow": [{"countries": ["SE"]}], "discounts": [{"codes": ["P1"], "set": "0.0125"}]}"#;
+    let file = store.write("nordic.json", rules).display().to_string();
     store.ok(&["assortments", "set", "nordic", &file]);
     let shown = store.json(&["assortments", "show", "nordic"]);
     assert_eq!(shown["allow"], json!([{"countries": ["SE"]}]));
@@ -188,8 +188,12 @@ fn rules_in_toml_are_the_same_rules() {
         shown["discounts"],
         json!([{"codes": ["P1"], "set": "0.0125"}])
     );
-    // Standard input has no name, and some editors begin files with a mark.
-    for (input, is_same) in [(rules, true), ("\u{feff}{\"allow\": []}", false)] {
+    // Some editors begin files with a byte-order mark.
+    for (input, is_same) in [
+        (rules.to_owned(), true),
+        (format!("\u{feff}{rules}"), true),
+        ("{\"allow\": []}".to_owned(), false),
+    ] {
         let input = std::fs::File::open(store.write("piped", input)).expect("a file");
         let set = ["assortments", "set", "piped", "-", "--allow", "retire=100%"];
         let set = store.command(&set).stdin(input).status();

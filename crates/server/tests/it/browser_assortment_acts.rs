@@ -69,10 +69,10 @@ fn assortment_is_created_and_edited() {
         &["    {&#34;codes&#34;: [&#34;A-1&#34;, &#34;B-1&#34;]}\n"],
     );
     let base = hidden(&form, "base").expect("a base");
-    let toml = "[[allow]]\ncodes = [\"A-1\"]\n[[discounts]]\nset = \"0.01\"\n";
+    let rules = r#"{"allow": [{"codes": ["A-1"]}], "discounts": [{"set": "0.01"}]}"#;
     let fields = [
         ("name", "nordic"),
-        ("rules", toml),
+        ("rules", rules),
         ("base", &base),
         ("allow", "retire=50%"),
     ];
@@ -189,7 +189,6 @@ fn faults_of_rules_have_lines_places_and_suggestions() {
     let console = console();
     let editor = console.sign_in("editor");
     let json = "{\"allow\": [\n  {\"countries\": [\"DE\",\n    \"SEE\"]},\n  {\"codez\": []}],\r\n \"deny\": 1}";
-    let toml = "[[allow]]\ncountries = [\"DE\",\n  \"SEE\"]\n[[allow]]\n\ncodez = []\n";
     for (rules, parts) in [
         (
             json,
@@ -201,18 +200,10 @@ fn faults_of_rules_have_lines_places_and_suggestions() {
             ][..],
         ),
         (
-            toml,
-            &[
-                "2 faults",
-                "Line 3</a> <code>allow[0].countries[1]</code>",
-                "Line 6</a> <code>allow[1].codez</code>",
-            ],
-        ),
-        (
             "{\n\"allow\": [}",
             &["1 fault<", "Line 2</a> expected JSON"],
         ),
-        ("allow = [\n", &["1 fault<", "expected TOML"]),
+        ("allow = [\n", &["1 fault<", "expected JSON"]),
         (
             "{\n\"discounts\": [{\"share\": \"30\"}]}",
             &[

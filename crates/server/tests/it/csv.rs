@@ -6,6 +6,7 @@ use crate::harness::gift_card;
 use crate::products::{payment, subscription};
 
 /// A table to write: names of columns, and rows of cells.
+#[derive(Clone)]
 pub struct Table {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<String>>,
@@ -104,8 +105,7 @@ fn flat(product: &Value) -> Map<String, Value> {
     for (name, value) in detail {
         match (name.as_str(), value) {
             ("subscription_plans", plans) => {
-                let detail = json!({ "subscription_plans": plans });
-                row.insert("detail".to_owned(), Value::String(detail.to_string()));
+                row.insert(name.clone(), Value::String(plans.to_string()));
             }
             ("content_resources", Value::Object(members)) => row.extend(members.clone()),
             (_, Value::Object(members)) => {

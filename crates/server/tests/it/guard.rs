@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use crate::harness::{Store, gift_card, text};
 
-const RULES: [&str; 7] = [
+const RULES: [&str; 8] = [
     "retire",
     "not-orderable",
     "states",
     "emptied-lists",
+    "emptied-fields",
     "currencies",
     "amounts",
     "discounts",
@@ -141,6 +142,95 @@ fn feed_with_emptied_lists_is_refused() {
 }
 
 #[test]
+fn feed_that_empties_a_field_is_refused() {
+    for field in ["/availability", "/gift_card/content_resources/locale"] {
+        assert_guards("emptied-fields", 20, |count| {
+            products(|number, product| {
+                if number < count {
+                    *product.pointer_mut(field).expect("a field") = Value::Null;
+                }
+                true
+            })
+        });
+    }
+}
+
+#[test]
+fn emptied_field_is_a_share_of_the_products_that_have_it() {
+    let with_pages = |pages: usize, kept: usize| {
+        products(|number, product| {
+            let page = if number < pages && number >= pages - kept {
+                json!("https://a.example/")
+            } else {
+                Value::Null
+            };
+            product["gift_card"]["balance_check_url"] = page;
+            true
+        })
+    };
+    for (pages, kept, exit) in [(9, 0, 0), (10, 8, 0), (10, 7, 3), (40, 20, 3)] {
+        let store = Store::of(&with_pages(pages, pages));
+        let (ended, report, said) = load(&store, &with_pages(pages, kept), &[]);
+        assert_eq!(ended, exit, "{pages} {kept}: {report}");
+        if exit == 3 {
+            let lost = pages - kept;
+            let exceeded = &report["guard"][0];
+            assert_eq!(
+                (&exceeded["count"], &exceeded["live"]),
+                (&json!(lost), &json!(pages))
+            );
+            assert_eq!(exceeded["by_field"], json!({"balance_check_url": lost}));
+            assert!(
+                said.contains(&format!(
+                    "{lost} of the {pages} live products that have a value there"
+                )),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn missing_column_is_warned_of_if_products_lose_values() {
+    let with_page = products(|_, product| {
+        product["gift_card"]["website_url"] = json!("https://a.example/");
+        product["gift_card"]["content_resources"]["description_md"] = json!("Terms");
+        true
+    });
+    let store = Store::of(&with_page);
+    let without = products(|_, product| {
+        let card = product["gift_card"].as_object_mut().expect("a card");
+        card.remove("website_url");
+        let texts = card["content_resources"].as_object_mut();
+        texts.expect("texts").clear();
+        true
+    });
+    let (exit, report, said) = load(&store, &without, &["--allow", "emptied-fields=100%"]);
+    assert_eq!(exit, 0, "{report}");
+    let warned = &report["warnings"]["column_missing"];
+    assert_eq!(
+        (&warned["count"], &warned["examples"][0]["pointer"]),
+        (&json!(1), &json!("/website_url")),
+        "{said}"
+    );
+    // Texts stayed; to remove one, it must be null.
+    let (exit, report, _) = load(&store, &products(all), &[]);
+    let exceeded = &report["guard"][0];
+    assert_eq!(
+        (exit, &exceeded["by_field"]),
+        (3, &json!({"description": 100}))
+    );
+    // Nothing else is lost any more, and a value of null isn't missing.
+    let emptied = products(|_, product| {
+        product["availability"] = Value::Null;
+        true
+    });
+    let (exit, report, _) = load(&store, &emptied, &["--allow", "emptied-fields=100%"]);
+    let warned = &report["warnings"]["column_missing"];
+    assert_eq!((exit, warned), (0, &Value::Null), "{report}");
+}
+
+#[test]
 fn feed_with_other_currencies_is_refused() {
     assert_guards("currencies", 5, |count| {
         with_field(count, "currency", &json!("USD"))
@@ -196,7 +286,7 @@ fn refusal_names_first_products_and_counts_by_field() {
         "P009 … and 20 more",
         "countries_redeemable_in: 30",
         "categories: 10",
-        "warning: default_used",
+        "warning: 1 product: default used e_code_usage_type",
         "nothing was changed",
     ];
     let places = order.map(|part| {

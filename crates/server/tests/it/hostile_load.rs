@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{ALLOW_ALL, Store, are_files, gift_card, text, wait_for};
+use crate::harness::{ALLOW_ALL, Store, gift_card, text, wait_for};
 use crate::products::with;
 
 fn shown(path: &Path) -> String {
@@ -73,76 +73,14 @@ fn nothing_of_a_feed_steers_the_terminal() {
 }
 
 #[test]
-fn report_overwrites_only_a_report() {
-    let store = Store::of(&[gift_card("A")]);
-    let feed = gift_card("B").to_string();
-    let file = shown(&store.write("feed.ndjson", &feed));
-    std::fs::create_dir(store.path("directory")).expect("a directory");
-    let database = store.url();
-    let database = database.trim_start_matches("sqlite:");
-    let directory = shown(&store.path("directory"));
-    let device = store.path("device");
-    std::os::unix::fs::symlink("/dev/null", &device).expect("a link");
-    let device = shown(&device);
-    let mut places = vec![file.as_str(), &directory, &device];
-    if are_files("that a report replaces no store") {
-        places.push(database);
-    }
-    for place in places {
-        let merge = ["load", "--mode", "merge", "--report", place, &file];
-        let output = store.run(&merge);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{place}: {told}");
-        assert!(
-            told.contains("only a report is replaced"),
-            "{place}: {told}"
-        );
-    }
-    assert_eq!(std::fs::read_to_string(&file).expect("the input"), feed);
-    assert!(Path::new(&device).is_symlink());
-    let history = store.json(&["history", "--json"]);
-    assert_eq!(history.as_array().map(Vec::len), Some(1), "{history}");
-    // An earlier report and an empty file are replaced.
-    let report = shown(&store.write("report.json", ""));
-    for _ in 0..2 {
-        store.ok(&["load", "--mode", "merge", "--report", &report, &file]);
-    }
-}
-
-#[test]
-fn rejected_records_are_not_lost_to_the_report() {
-    let store = Store::of(&[gift_card("A")]);
-    let feed = [
-        gift_card("B").to_string(),
-        with(gift_card("C"), "/currency", "1"),
-    ]
-    .join("\n");
-    let file = shown(&store.write("feed.ndjson", feed));
-    let skip = ["load", "--mode", "merge", "--on-error", "skip"];
-    let same = shown(&store.path("same.json"));
-    let output = store.run(&[&skip, &["--rejected", &same, "--report", &same, &file][..]].concat());
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    assert!(!Path::new(&same).exists());
-    // The same place by its default name: the catalog is changed already, and that is said.
-    let default = shown(&store.path("feed.rejected.ndjson"));
-    let output = store.run(&[&skip, &["--report", &default, &file][..]].concat());
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("the load was applied, revision 2"), "{told}");
-    let rejected = std::fs::read_to_string(&default).expect("the rejected records");
-    assert!(rejected.starts_with(r#"{"_rejected":"#), "{rejected}");
-}
-
-#[test]
 fn interrupted_load_leaves_nothing_beside_its_inputs() {
     let store = Store::of(&[gift_card("A")]);
     let feed = store.path("feed");
     std::fs::create_dir(&feed).expect("a directory");
     let bad = with(gift_card("B"), "/currency", "1");
     std::fs::write(feed.join("bad.ndjson"), format!("{bad}\n").repeat(3)).expect("a file");
-    let [bad, report, rejected] =
-        ["bad.ndjson", "report.json", "rejected.ndjson"].map(|name| shown(&feed.join(name)));
-    let mut load = store.command(&["load", "--on-error", "skip", "--report", &report]);
+    let [bad, rejected] = ["bad.ndjson", "rejected.ndjson"].map(|name| shown(&feed.join(name)));
+    let mut load = store.command(&["load", "--on-error", "skip"]);
     let mut load = load
         .args(["--rejected", &rejected, &bad, "-"])
         .stdin(std::process::Stdio::piped())
@@ -157,7 +95,7 @@ fn interrupted_load_leaves_nothing_beside_its_inputs() {
             let link = link.display().to_string();
             link.starts_with(&shown(&feed)) && link.ends_with("(deleted)")
         });
-        (unnamed.count() == 2).then_some(())
+        (unnamed.count() == 1).then_some(())
     });
     load.kill().expect("a signal");
     load.wait().expect("an end");

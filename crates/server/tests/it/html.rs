@@ -168,6 +168,24 @@ fn html_check_finds_faults() {
     assert_eq!(faults(fine), Vec::<String>::new());
 }
 
+/// The ways in which a text of a partner may come: as Markdown, within HTML, and as HTML only. What people see comes
+/// first, since a load refuses texts without.
+fn ways(markdown: &str) -> [(&'static str, String); 3] {
+    let mut options = comrak::Options::default();
+    options.render.r#unsafe = true;
+    [
+        ("description", format!("Visible\n\n{markdown}")),
+        ("disclaimer", format!("<p>Visible</p>\n<div>{markdown}")),
+        (
+            "refund_policy",
+            format!(
+                "<p>Visible</p>{}",
+                comrak::markdown_to_html(markdown, &options)
+            ),
+        ),
+    ]
+}
+
 fn described(code: &str, markdown: &str) -> Value {
     let mut product = gift_card(code);
     product["gift_card"]["content_resources"]["description_md"] = json!(markdown);
@@ -185,7 +203,13 @@ fn hostile_markdown_becomes_harmless_html() {
     let products: Vec<Value> = vectors
         .iter()
         .enumerate()
-        .map(|(index, vector)| described(&format!("V{index:04}"), &markdown(vector)))
+        .map(|(index, vector)| {
+            let mut product = gift_card(&format!("V{index:04}"));
+            for (name, text) in ways(&markdown(vector)) {
+                product["gift_card"]["content_resources"][format!("{name}_md")] = json!(text);
+            }
+            product
+        })
         .collect();
     let store = Store::of(&products);
     let key = store.key("partner", &[]);
@@ -199,13 +223,17 @@ fn hostile_markdown_becomes_harmless_html() {
             assert_eq!(reply.status, 200, "{}", vector["name"]);
             reply.json()["gift_card"]["content_resources"].clone()
         };
-        assert_eq!(content("md")["description_md"], vector["markdown"]);
-        let html = content("html")["description_html"].clone();
-        let html = html
-            .as_str()
-            .unwrap_or_else(|| panic!("{} has HTML", vector["name"]));
-        for fault in faults(html) {
-            bad.push(format!("{}: {fault}", vector["name"]));
+        let (sent, html) = (content("md"), content("html"));
+        for (name, text) in ways(&markdown(vector)) {
+            assert_eq!(sent[format!("{name}_md")], text);
+            let html = html[format!("{name}_html")].as_str();
+            let html = html.unwrap_or_else(|| panic!("{} has HTML", vector["name"]));
+            assert!(html.contains("Visible"), "{html}");
+            bad.extend(
+                faults(html)
+                    .iter()
+                    .map(|fault| format!("{}, {name}: {fault}", vector["name"])),
+            );
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
@@ -234,4 +262,30 @@ fn every_element_of_markdown_survives() {
     ] {
         assert!(html.contains(kept), "{kept} in {html}");
     }
+}
+
+#[test]
+fn load_of_html_texts_warns_and_refuses_empty_ones() {
+    let store = Store::new();
+    let terms = "<p>Valid at <b>all</b> shops.</p>\n<ul><li>No cash</ul>";
+    let products = ["A", "B"].map(|code| described(code, terms));
+    let report = store.load_products(&products);
+    assert_eq!(report["warnings"]["html_in_text"]["count"], 2, "{report}");
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    let product = server.get(&key, "/v2/product/A?content=html").json();
+    assert_eq!(
+        product["gift_card"]["content_resources"]["description_html"],
+        "<p>Valid at <strong>all</strong> shops.</p>\n<ul><li>No cash</li></ul>\n"
+    );
+    for hidden in [
+        "<!-- Terms -->",
+        "<script>a()</script>",
+        "[terms]: https://a.example",
+    ] {
+        let (exit, refused) = store.try_load(described("A", hidden).to_string());
+        let rule = &refused["faults"][0]["rule"];
+        assert_eq!((exit, rule), (3, &json!("text_renders_empty")), "{hidden}");
+    }
+    assert_eq!(store.revisions(), 1);
 }

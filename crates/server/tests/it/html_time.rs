@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
-use vitrine::http::endpoints::html::HtmlRenderer;
+use vitrine_ingest::html::sanitised;
 
 const TEXTS: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -27,7 +27,7 @@ fn text(case: &Value, bytes: usize) -> String {
 }
 
 /// The least time of the processor that rendering takes in a few tries.
-fn time(renderer: &HtmlRenderer, markdown: &str) -> Duration {
+fn time(markdown: &str) -> Duration {
     let now = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         let nanoseconds = u32::try_from(time.tv_nsec).expect("less than a second");
@@ -35,7 +35,7 @@ fn time(renderer: &HtmlRenderer, markdown: &str) -> Duration {
     };
     let once = || {
         let before = now();
-        std::hint::black_box(renderer.sanitised(markdown));
+        std::hint::black_box(sanitised(markdown));
         now() - before
     };
     (0..3).map(|_| once()).min().expect("a try")
@@ -43,18 +43,17 @@ fn time(renderer: &HtmlRenderer, markdown: &str) -> Duration {
 
 #[test]
 fn rendering_time_is_linear() {
-    let renderer = HtmlRenderer::new();
     let mut slow = Vec::new();
     let mut measured = 0;
     for line in TEXTS.lines() {
         let case: Value = serde_json::from_str(line).expect("JSON");
-        if time(&renderer, &text(&case, 64 << 10)) < TOO_SHORT {
+        if time(&text(&case, 64 << 10)) < TOO_SHORT {
             continue;
         }
         measured += 1;
         // Whatever disturbs the processor disturbs one of three; a square shows in each.
         let grows = || {
-            let [large, small] = [64, 16].map(|kib| time(&renderer, &text(&case, kib << 10)));
+            let [large, small] = [64, 16].map(|kib| time(&text(&case, kib << 10)));
             eprintln!("{}: {small:?}, then {large:?}", case["name"]);
             large.as_secs_f64() / small.as_secs_f64() > MAX_GROWTH
         };
@@ -71,9 +70,8 @@ fn rendering_time_is_linear() {
 
 #[test]
 fn text_of_a_mebibyte_has_a_bounded_cost() {
-    let renderer = HtmlRenderer::new();
     // As much as may be rendered: some 50 ms in a release build.
-    let usual = time(&renderer, &"- a\n".repeat(16 << 10));
+    let usual = time(&"- a\n".repeat(16 << 10));
     let filled = |start: &str, part: &str| {
         let times = ((1 << 20) - start.len()) / part.len();
         start.to_owned() + &part.repeat(times)
@@ -90,32 +88,35 @@ fn text_of_a_mebibyte_has_a_bounded_cost() {
         (&"* ".repeat(16_000), "x"),
         (&"> 1. ".repeat(30), "*a* "),
         ("", "- - - - - - - - - - a\n"),
+        ("", "<b>"),
+        (&"<b>".repeat(10_000), "x "),
+        (&"<table><b>".repeat(1_000), "<tr>a "),
+        ("<p", " a"),
+        (&"<p>a</p>\n".repeat(4_000), "a &lt; b "),
     ]
     .into_iter()
     .filter_map(|(start, part)| {
-        let took = time(&renderer, &filled(start, part));
+        let took = time(&filled(start, part));
         eprintln!("{part:?}: {took:?}, usual {usual:?}");
         (took > usual * 4).then(|| format!("{part:?}: {took:?}, usual {usual:?}"))
     })
     .collect();
     assert!(slow.is_empty(), "{}", slow.join("\n"));
     assert!(
-        !renderer
-            .sanitised(&filled(
-                "",
-                "Any shop of ours takes it, in all of Sweden.\n"
-            ))
-            .starts_with("<pre>")
+        !sanitised(&filled(
+            "",
+            "Any shop of ours takes it, in all of Sweden.\n"
+        ))
+        .starts_with("<pre>")
     );
 }
 
 #[test]
 fn blank_lines_in_lists_are_rendered_up_to_a_limit() {
-    let renderer = HtmlRenderer::new();
     for line_end in ["\n", "\r\n", "\r", " \t\n"] {
         let is_rendered = |blank_lines: usize| {
             let markdown = format!("- a{}b", line_end.repeat(blank_lines + 1));
-            !renderer.sanitised(&markdown).starts_with("<pre><code>")
+            !sanitised(&markdown).starts_with("<pre><code>")
         };
         assert!(is_rendered(100), "{line_end:?}");
         assert!(!is_rendered(101), "{line_end:?}");
@@ -123,14 +124,13 @@ fn blank_lines_in_lists_are_rendered_up_to_a_limit() {
     // Each line goes deeper; each blank one below would be compared with all of the lists.
     let line = |level: usize| " ".repeat(180 * level) + &"- ".repeat(90) + "x\n";
     let lists: String = (0..17).map(line).collect();
-    let html = renderer.sanitised(&(lists + &"\n".repeat(32 << 10)));
+    let html = sanitised(&(lists + &"\n".repeat(32 << 10)));
     assert!(html.starts_with("<pre><code>"));
 }
 
 #[test]
 fn html_of_nearly_only_elements_is_shown_as_written() {
-    let renderer = HtmlRenderer::new();
-    let is_rendered = |markdown: &str| !renderer.sanitised(markdown).starts_with("<pre><code>");
+    let is_rendered = |markdown: &str| !sanitised(markdown).starts_with("<pre><code>");
     let deep = "- ".repeat(10) + "a\n";
     assert!(is_rendered(&deep.repeat(100)));
     assert!(!is_rendered(&deep.repeat(3_000)));

@@ -1,4 +1,4 @@
-//! CSV: what the cell `detail` and the texts' columns mean.
+//! CSV: what the cells with JSON and the texts' columns mean.
 
 use serde_json::{Value, json};
 
@@ -36,36 +36,29 @@ fn missing_column_keeps_and_empty_cell_removes_a_text() {
 }
 
 #[test]
-fn detail_holds_what_columns_cannot() {
+fn cells_hold_lists_as_json() {
     let store = Store::new();
-    let mut table = Table::of(&three()[..1]);
+    let mut table = Table::of(&three());
     table.set(0, "categories", "[\"a|b\", \"[c\"]");
-    table.set(0, "website_url", "");
-    table.set(
-        0,
-        "detail",
-        "{\"website_url\":\"https://d.example/\",\"expiry\":{\"date_policy\":\"d\"}}",
-    );
     let (exit, report) = store.try_load(table.to_csv(',', "\n"));
     assert_eq!((exit, &report["warnings"]), (0, &json!({})), "{report}");
     let product: Value = serde_json::from_str(&served(&store, "/v2/product/A")).expect("JSON");
     assert_eq!(product["categories"], json!(["a|b", "[c"]));
-    assert_eq!(product["gift_card"]["website_url"], "https://d.example/");
-    let expiry = json!({"date_policy": "d", "in_months": 12, "type": "from-issue-date"});
-    assert_eq!(product["gift_card"]["expiry"], expiry);
-
-    table.set(0, "website_url", "https://e.example/");
-    let (_, report) = store.try_load(table.to_csv(',', "\n"));
-    let fault = only_fault(&report);
-    assert_eq!(
-        [&fault["rule"], &fault["column"]],
-        ["duplicate_key", "website_url"]
-    );
-
-    table.set(0, "payout_type", "later_type");
-    table.set(0, "detail", "{\"b\":1.50,\"a\":[-0]}");
-    let (_, report) = store.try_load(table.to_csv(',', "\n"));
-    assert_eq!(report["faults"][0]["rule"], "detail_only", "{report}");
+    for (cell, rule, pointer) in [
+        ("[{\"name\":}]", "json", "/subscription/subscription_plans"),
+        ("{}", "type", "/subscription/subscription_plans"),
+        ("", "required", "/subscription/subscription_plans"),
+        ("[]", "list_empty", "/subscription/subscription_plans"),
+    ] {
+        table.set(2, "subscription_plans", cell);
+        let (_, report) = store.try_load(table.to_csv(',', "\n"));
+        let fault = only_fault(&report);
+        assert_eq!(
+            [&fault["rule"], &fault["pointer"], &fault["column"]],
+            [rule, pointer, "subscription_plans"],
+            "{cell}: {report}"
+        );
+    }
 }
 
 #[test]
@@ -81,15 +74,25 @@ fn payout_type_added_later_is_kept_to_the_letter() {
     table.set(0, "redeemable_at", "");
     let file = store.write("later.csv", table.to_csv(',', "\n"));
     assert_holds(&store, &file, "all in detail");
-    table.set(
-        0,
-        "detail",
-        &detail.replace(r##""description_md":"# T\n""##, ""),
-    );
-    table.set(0, "description_md", "# T\n");
-    let file = store.write("later.csv", table.to_csv(',', "\n"));
-    assert_holds(&store, &file, "the text in its column");
-
+    for (column, cell) in [
+        ("website_url", "https://e.example/"),
+        ("description_md", "# T\n"),
+    ] {
+        let mut table = table.clone();
+        table.set(0, column, cell);
+        let (_, report) = store.try_load(table.to_csv(',', "\n"));
+        let fault = only_fault(&report);
+        assert_eq!([&fault["rule"], &fault["column"]], ["detail_only", column]);
+    }
+    for (cell, rule) in [("{\"x\":}", "json"), ("[1]", "type")] {
+        table.set(0, "detail", cell);
+        let (_, report) = store.try_load(table.to_csv(',', "\n"));
+        let fault = only_fault(&report);
+        assert_eq!(
+            [&fault["rule"], &fault["pointer"], &fault["column"]],
+            [rule, "/prepaid_card", "detail"]
+        );
+    }
     table.set(0, "detail", "");
     let (_, report) = store.try_load(table.to_csv(',', "\n"));
     let fault = only_fault(&report);

@@ -1,8 +1,8 @@
-//! Rejected rows of tables: they come back as a table of the same dialect, which loads once it is mended.
+//! Rejected rows of tables: they come back as lines of JSON, which load once they are corrected.
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::csv::Table;
 use crate::harness::{Store, gift_card};
@@ -20,20 +20,16 @@ fn table(separator: char, line_end: &str) -> String {
     table.to_csv(separator, line_end)
 }
 
-fn read(path: &Path) -> String {
-    String::from_utf8(std::fs::read(path).expect("a file")).expect("UTF-8")
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).expect("a file");
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().expect("JSON")
 }
 
 #[test]
-fn rejected_rows_come_back_in_the_dialect_of_their_table() {
-    for (start, separator, end) in [
-        ("", ',', "\n"),
-        ("\u{feff}", ';', "\r\n"),
-        ("\u{feff}sep=;\r\n", ';', "\r\n"),
-        ("", '\t', "\r"),
-    ] {
+fn rejected_rows_come_back_as_json_with_their_reasons() {
+    for (start, separator, end) in [("", ',', "\n"), ("\u{feff}", ';', "\r\n"), ("", '\t', "\r")] {
         let store = Store::new();
-        let whole = table(separator, end).replace("EURO", "EUR");
         let file = store.write("feed.csv", format!("{start}{}", table(separator, end)));
         let (exit, report) = skip(&store, &file, &[]);
         assert_eq!(
@@ -41,28 +37,53 @@ fn rejected_rows_come_back_in_the_dialect_of_their_table() {
             (4, &json!(2)),
             "{report}"
         );
-        let rejected = store.path("feed.rejected.csv");
-        assert_eq!(report["rejected"]["files"], json!([rejected]));
-        let text = read(&rejected);
-        let head = whole.split(end).next().expect("columns");
-        let beginning = format!("{start}_rejected{separator}{head}{end}");
-        assert!(text.starts_with(&beginning), "{text:?}");
-        let reason = "currency: expected the ISO 4217 code";
-        assert!(text.contains(reason) && text.ends_with(end), "{text:?}");
-        // Still faulty, they come back once more, with one column of reasons.
-        let again = store.write("again.csv", text.replace(&format!("{separator}beyond"), ""));
+        let rejected = store.path("feed.rejected.ndjson");
+        assert_eq!(report["rejected"]["file"], json!(rejected));
+        let entries = lines(&rejected);
+        let [wrong, unreadable] = &entries[..] else {
+            panic!("{entries:?}");
+        };
+        let reason = &wrong["_rejected"][0];
+        assert_eq!(
+            (&reason["rule"], &reason["column"], &reason["row"]),
+            (&json!("currency"), &json!("currency"), &json!(3))
+        );
+        // The row with a cell too many can't be read, so only its reason is there.
+        let reason = &unreadable["_rejected"][0];
+        assert_eq!(
+            (&reason["rule"], &reason["code"]),
+            (&json!("cells"), &json!("D"))
+        );
+        assert_eq!(unreadable.as_object().map(serde_json::Map::len), Some(1));
+        // Still faulty, it comes back once more, with one member of reasons.
+        let again = store.write("again.ndjson", wrong.to_string());
         let (exit, _) = skip(&store, &again, &["--mode", "merge"]);
-        assert_eq!(exit, 4);
-        let text = read(&store.path("again.rejected.csv"));
-        assert!(text.starts_with(&beginning), "{text:?}");
-        let mended = store.write("mended.csv", text.replace("EURO", "EUR"));
+        assert_eq!(exit, 3);
+        let mended = store.write("mended.ndjson", wrong.to_string().replace("EURO", "EUR"));
         let (exit, report) = skip(&store, &mended, &["--mode", "merge"]);
-        assert_eq!((exit, &report["warnings"]), (0, &json!({})), "{report}");
+        // A name with a tab and a line end.
+        let warnings = report["warnings"].as_object().expect("warnings");
+        let warned: Vec<&str> = warnings.keys().map(String::as_str).collect();
+        assert_eq!(
+            (exit, warned),
+            (0, vec!["suspicious_characters"]),
+            "{report}"
+        );
         let meant = Store::new();
+        let whole = table(separator, end).replace("EURO", "EUR");
         meant.load(meant.write(
             "whole.csv",
             whole.replace(&format!("{separator}beyond"), ""),
         ));
+        meant.ok(&[
+            "load",
+            "--mode",
+            "merge",
+            "--retire",
+            "D",
+            "--allow",
+            "retire=100%",
+        ]);
         assert_eq!(store.ok(&["export"]), meant.ok(&["export"]));
     }
 }
@@ -79,57 +100,44 @@ fn both_rows_of_a_repeated_code_come_back() {
         (4, &json!(2)),
         "{report}"
     );
-    let rejected = read(&store.path("feed.rejected.csv"));
-    let rows: Vec<&str> = table.split("\r\n").collect();
-    assert_eq!(rejected.split("\r\n").count(), 4, "{rejected}");
-    for row in [rows[1], rows[3]] {
-        assert!(
-            rejected.contains(&format!(";{row}\r\n")),
-            "{row} in {rejected}"
-        );
-    }
+    let entries = lines(&store.path("feed.rejected.ndjson"));
+    let mut names: Vec<&Value> = entries.iter().map(|entry| &entry["name"]).collect();
+    names.sort_by_key(ToString::to_string);
+    assert_eq!(names, [&json!("Product A"), &json!("second")]);
 }
 
 #[test]
-fn rows_and_lines_are_rejected_into_files_of_their_own() {
-    let store = Store::new();
-    let feed = store.path("feed");
-    std::fs::create_dir(&feed).expect("a directory");
-    let write =
-        |name: &str, content: &str| std::fs::write(feed.join(name), content).expect("a file");
-    let mut bad = gift_card("X");
-    bad["currency"] = json!("EURO");
-    write("1.ndjson", &bad.to_string());
-    write("2.csv", &table(',', "\n"));
-    write("3.csv", &table(';', "\n").replace("Product ", "Other "));
-    for (options, names) in [
-        (
-            &[][..],
-            [
-                "feed.rejected.ndjson",
-                "feed.rejected.csv",
-                "feed.rejected.2.csv",
-            ],
-        ),
-        (
-            &["--rejected", "named"],
-            ["named", "named.2.csv", "named.3.csv"],
-        ),
-    ] {
-        let mut options: Vec<String> = options.iter().map(ToString::to_string).collect();
-        if let Some(name) = options.get_mut(1) {
-            *name = store.path(name).display().to_string();
-        }
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let store = Store::of(&[gift_card("Y")]);
+fn rows_and_lines_are_rejected_into_one_file() {
+    let feed = |store: &Store| {
+        let feed = store.path("feed");
+        std::fs::create_dir(&feed).expect("a directory");
+        let write =
+            |name: &str, content: &str| std::fs::write(feed.join(name), content).expect("a file");
+        let mut bad = gift_card("X");
+        bad["currency"] = json!("EURO");
         write("0.ndjson", &gift_card("Y").to_string());
-        let (exit, report) = skip(&store, &feed, &options);
-        assert_eq!(exit, 4, "{report}");
-        let files = report["rejected"]["files"].as_array().expect("files");
-        let found = files
-            .iter()
-            .map(|file| Path::new(file.as_str().expect("a file")).file_name());
-        let found: Vec<_> = found.map(|name| name.expect("a name").to_owned()).collect();
-        assert_eq!(found, names, "{report}");
+        write("1.ndjson", &bad.to_string());
+        write("2.csv", &table(',', "\n"));
+        feed
+    };
+    for named in [None, Some("named")] {
+        let store = Store::of(&[gift_card("Y")]);
+        let feed = feed(&store);
+        let path = store.path(named.unwrap_or("feed.rejected.ndjson"));
+        let shown = path.display().to_string();
+        let options: &[&str] = match named {
+            Some(_) => &["--rejected", &shown],
+            None => &[],
+        };
+        let (exit, report) = skip(&store, &feed, options);
+        assert_eq!(
+            (exit, &report["rejected"]["file"]),
+            (4, &json!(shown)),
+            "{report}"
+        );
+        let entries = lines(&path);
+        let reason = |entry: &Value| entry["_rejected"][0]["code"].clone();
+        let codes: Vec<Value> = entries.iter().map(reason).collect();
+        assert_eq!(codes, ["X", "B", "D"]);
     }
 }

@@ -53,7 +53,7 @@ fn skip_loads_good_records_and_writes_the_others() {
     assert!(shown.to_string().contains("as it was"), "{shown}");
     let rejected = store.path("feed.rejected.ndjson");
     assert_eq!(report["rejected"]["records"], 2);
-    assert_eq!(report["rejected"]["files"], json!([rejected]));
+    assert_eq!(report["rejected"]["file"], json!(rejected));
     assert_eq!(report["rejected"]["keeps_all"], false);
     let lines = lines(&rejected);
     assert_eq!(lines.len(), 2);
@@ -109,17 +109,13 @@ fn skip_with_an_unreadable_code_retires_nothing() {
         assert_eq!(codes(&store), ["A", "GONE", "NEW"], "{told}");
         assert_eq!(report["rejected"]["records"], entries, "{told}: {report}");
         if entries > 0 {
-            // What is no object to be written back stands there as a text, and is an input of its own.
+            // Whatever isn't an object has only the reasons.
             let line = lines(store.path("feed.rejected.ndjson")).remove(0);
-            let mut entry: Value = serde_json::from_str(&line).expect("JSON");
-            if entry.get("_text").is_some() {
-                entry["_text"] = gift_card("MENDED").to_string().into();
-                assert_eq!(
-                    store.load_products(&[entry])["counts"]["created"],
-                    1,
-                    "{told}"
-                );
-            }
+            let entry: Value = serde_json::from_str(&line).expect("JSON");
+            let is_object = serde_json::from_slice::<serde_json::Map<_, Value>>(unreadable).is_ok();
+            let members = entry.as_object().expect("an object");
+            assert_eq!(members.len() > 1, is_object, "{line}");
+            assert_eq!(entry["_rejected"][0]["line"], 2, "{line}");
         }
     }
 }
@@ -173,20 +169,39 @@ fn skip_with_a_duplicate_code_retires_nothing() {
 }
 
 #[test]
-fn rejected_records_never_overwrite_a_file() {
+fn rejected_records_replace_only_rejected_records() {
     let store = Store::new();
     let content = [gift_card("A").to_string(), bad("B")];
     let file = store.write("feed.ndjson", content.join("\n"));
-    store.write("feed.rejected.ndjson", "half mended");
-    let (_, report) = skip(&store, &file, &[]);
-    let second = store.path("feed.rejected.2.ndjson");
-    assert_eq!(report["rejected"]["files"], json!([second]));
-    assert_eq!(lines(&second).len(), 1);
-    assert_eq!(lines(store.path("feed.rejected.ndjson")), ["half mended"]);
-    // Where it was said where they go, they go there; a dry run writes none.
+    let default = store.write("feed.rejected.ndjson", "something else");
+    let command = ["load", "--on-error", "skip", &file.display().to_string()];
+    let output = store.run(&command);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("this file has no rejected records"), "{told}");
+    assert_eq!(lines(&default), ["something else"]);
+    assert!(!text(&store.run(&["history"]).stdout).contains('1'));
+    // Neither is an input, nor a link, whatever it leads to.
+    let link = store.path("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
+    for place in [&file, &link] {
+        let place = place.display().to_string();
+        let output = store.run(&[&command[..], &["--rejected", &place]].concat());
+        assert_eq!(output.status.code(), Some(1), "{place}");
+    }
+    assert_eq!(lines(&file), content);
+    assert!(link.is_symlink());
+    // Those of an earlier load and an empty file are replaced.
+    store.write("feed.rejected.ndjson", "");
+    for _ in 0..2 {
+        let (_, report) = skip(&store, &file, &[]);
+        assert_eq!(report["rejected"]["file"], json!(default));
+        assert_eq!(lines(&default).len(), 1);
+    }
+    // A dry run writes none.
     let named = store.path("elsewhere.ndjson").display().to_string();
     let (exit, report) = skip(&store, &file, &["--dry-run", "--rejected", &named]);
-    assert_eq!((exit, &report["rejected"]["files"]), (4, &json!([])));
+    assert_eq!((exit, &report["rejected"]["file"]), (4, &Value::Null));
     assert!(!store.path("elsewhere.ndjson").exists());
     skip(&store, &file, &["--rejected", &named]);
     assert_eq!(lines(&named).len(), 1);
@@ -214,7 +229,7 @@ fn skip_that_rejects_everything_loads_nothing() {
 }
 
 #[test]
-fn report_groups_by_rule_and_its_file_is_complete() {
+fn report_groups_by_rule_and_its_json_lists_all_faults() {
     let store = Store::new();
     let mut content = vec![gift_card("GOOD").to_string()];
     content.extend((0..30).map(|number| bad(&format!("BAD{number}"))));
@@ -222,36 +237,19 @@ fn report_groups_by_rule_and_its_file_is_complete() {
     content.push(bad("LAST"));
     let file = store.write("feed.ndjson", content.join("\n"));
     let file = file.display().to_string();
-    let path = store.path("report.json");
-    let output = store.run(&["load", &file, "--report", &path.display().to_string()]);
+    let output = store.run(&["load", &file]);
     assert_eq!(output.status.code(), Some(3));
     let said = text(&output.stderr);
     let heading = format!("fault: currency, 31 times: {file} line 2–31, 33");
     assert!(said.contains(&heading), "{heading} in {said}");
     assert!(said.contains("… and 21 more"), "{said}");
-    let report: Value =
-        serde_json::from_slice(&std::fs::read(&path).expect("a report")).expect("JSON");
-    let findings = report["findings"].as_array().expect("findings");
-    assert_eq!((findings.len(), &report["fault_count"]), (31, &json!(31)));
-    assert_eq!(findings[30]["code"], "LAST");
-    assert_eq!(findings[30]["severity"], "fault");
+    let output = store.run(&["load", "--json", &file]);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let faults = report["faults"].as_array().expect("faults");
+    assert_eq!((faults.len(), &report["fault_count"]), (31, &json!(31)));
+    assert_eq!(faults[30]["code"], "LAST");
     assert_eq!(
         report["faults_by_rule"]["currency"]["ranges"][0]["last"],
         31
     );
-
-    // Of what was done, it has every field; and it takes the place of the one before.
-    let done = store.write("done.ndjson", gift_card("GOOD").to_string());
-    let done = done.display().to_string();
-    store.ok(&["load", &done, "--report", &path.display().to_string()]);
-    let report: Value =
-        serde_json::from_slice(&std::fs::read(&path).expect("a report")).expect("JSON");
-    assert_eq!(report["plan"]["created"], json!(["GOOD"]));
-    assert_eq!(
-        (&report["applied"], &report["findings"]),
-        (&json!(true), &json!([]))
-    );
-    let nowhere = store.run(&["load", &done, "--report", "/nowhere/report.json"]);
-    assert_eq!(nowhere.status.code(), Some(1));
-    assert!(text(&nowhere.stderr).contains("/nowhere/report.json"));
 }

@@ -102,6 +102,7 @@ mod load_damaged;
 mod load_every_fault;
 mod load_fault_values;
 mod load_faults;
+mod load_feeds;
 mod load_formats;
 mod load_hazards;
 mod load_known;

@@ -42,7 +42,7 @@ fn four_stories_take_one_command_each() {
     store.load(SAMPLE);
     assert_eq!(seen(&server, &key, SHOE), down);
     // Back to the feed's word.
-    store.ok(&["enable", "BRIARWICK-*"]);
+    store.ok(&["overrides", "end", "--codes", "BRIARWICK-*"]);
     let after = wait_until(&server, &key, SHOE, |product| {
         product["is_orderable"] == true
     });
@@ -379,9 +379,9 @@ fn backup_has_the_overrides_and_the_base() {
 #[test]
 fn check_finds_bases_that_do_not_fit() {
     for damage in [
-        "update base_version set until_revision = from_revision",
-        "update base_version set from_revision = 99",
-        "delete from base_text",
+        "update product_base set until_revision = from_revision",
+        "update product_base set from_revision = 99",
+        "update product_base set version_id = (select id from product_version where code = 'B')",
     ] {
         let mut product = gift_card("A");
         product["gift_card"]["content_resources"]["description_md"] = json!("# Text");

@@ -137,7 +137,7 @@ fn commands_that_need_an_unreadable_override_are_refused() {
         &load[..],
         &["disable", "B", "--allow", "not-orderable=100%"],
         &["overrides", "end", "1"],
-        &["enable", "B"],
+        &["overrides", "end", "--codes", "B"],
     ] {
         let told = refused(&store, 1, arguments);
         let what = "override 2 can't be read";

@@ -6,13 +6,14 @@ use crate::harness::{Page, Store, Web, text};
 use crate::texts_fetch::{card, counts, fetch, fetch_public};
 
 /// Paths, and the reason why each gives no text.
-const CASES: [(&str, Option<&str>); 14] = [
+const CASES: [(&str, Option<&str>); 15] = [
     ("/fine", None),
     ("/moved", None),
     ("/busy", None),
     ("/gone", Some("status")),
-    ("/html", Some("html")),
-    ("/page", Some("html")),
+    ("/html", None),
+    ("/page", Some("text_renders_empty")),
+    ("/json", Some("json")),
     ("/latin", Some("utf8")),
     ("/nul", Some("nul_character")),
     ("/blank", Some("text_blank")),
@@ -32,9 +33,13 @@ fn web() -> Web {
         ("/gone", Page::status("404 Not Found")),
         (
             "/html",
-            page(b"Log in").with("Content-Type", "text/html; charset=utf-8"),
+            page(b"<p>Terms").with("Content-Type", "text/html; charset=utf-8"),
         ),
-        ("/page", page(b"<!DOCTYPE html><p>Log in")),
+        ("/page", page(b"<!DOCTYPE html><script>login()</script>")),
+        (
+            "/json",
+            page(b"{}").with("Content-Type", "application/json"),
+        ),
         ("/latin", page(b"caf\xe9")),
         ("/nul", page(b"a\0b")),
         ("/blank", page(b" \n")),
@@ -59,8 +64,8 @@ fn failing_address_delays_no_other() {
     }
     let store = Store::of(&products);
     let (exit, report) = fetch(&store, &[]);
-    assert_eq!((exit, counts(&report)), (4, [15, 3, 0, 12]), "{report}");
-    assert_eq!(report["counts"]["changed"], 3, "{report}");
+    assert_eq!((exit, counts(&report)), (4, [16, 4, 0, 12]), "{report}");
+    assert_eq!(report["counts"]["changed"], 4, "{report}");
     let failures = report["failures"].as_array().expect("failures");
     let failure = |url: &str| failures.iter().find(|failure| failure["url"] == url);
     for (path, rule) in CASES {
@@ -92,8 +97,8 @@ fn failing_address_delays_no_other() {
     assert_eq!(output.status.code(), Some(4));
     let said = text(&output.stdout);
     let expected = format!(
-        "failed: html, 2 times\n  {}  expected Markdown; the response is text/html, a page\n      named by html\n",
-        web.url("/html")
+        "failed: json, 1 times\n  {}  expected Markdown or HTML; the response is application/json\n      named by json\n",
+        web.url("/json")
     );
     assert!(said.contains(&expected), "{said}");
 }

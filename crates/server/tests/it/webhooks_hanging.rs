@@ -7,7 +7,7 @@ use vitrine::webhooks::position_now;
 use vitrine::webhooks::secret::KeyFile;
 use vitrine_store::IfMissing;
 use vitrine_store::audit::{AuditAction, AuditContext};
-use vitrine_store::webhooks::{EventFormat, NewEndpoint};
+use vitrine_store::webhooks::Endpoint;
 
 use crate::harness::receiver::{Delivery, HOOK};
 use crate::harness::{Page, gift_card, wait_for};
@@ -30,16 +30,13 @@ fn create_hanging(delivery: &Delivery, ports: &[u16]) {
     };
     for (network, port) in (1_u8..).zip(ports) {
         for host in 1..=HANGING {
-            let new = NewEndpoint {
-                id: format!("wh_{network}_{host}"),
-                key: delivery.prefix().to_owned(),
-                url: format!("http://127.0.{network}.{host}:{port}/"),
-                filters: String::new(),
-                api_version: None,
-                format: EventFormat::CatalogChanged,
-                salt: [network ^ host; 16],
-                position: position.clone(),
-            };
+            let new = Endpoint::new(
+                format!("wh_{network}_{host}"),
+                delivery.prefix().to_owned(),
+                format!("http://127.0.{network}.{host}:{port}/"),
+                [network ^ host; 16],
+                position.clone(),
+            );
             store
                 .create_endpoint(&new, &key_file.fingerprint(), &context)
                 .expect("created");

@@ -5,48 +5,61 @@ use vitrine_model::revision::Revision;
 
 use super::{PRODUCT_COLUMNS, ProductRow, READING, VERSIONS, products, state, taken_down, texts};
 use crate::StoreError;
-use crate::db::{Db, Plan, Tx, values};
+use crate::db::{Plan, Tx, values};
 use crate::moments;
 use crate::record::{ItemVisitor, Moment, StoreState};
 
-/// See [`Store::read_changes`](crate::Store::read_changes).
-pub(crate) fn read(
-    db: Db<'_>,
-    since: &Revision,
-    max_products: u32,
-    texts_kept_since: Timestamp,
-    visit: ItemVisitor<'_>,
-) -> Result<(StoreState, Option<Revision>), StoreError> {
-    db.read(READING, |tx| {
-        let state = state(tx)?;
-        let Some(revision) = moments::revision(tx, Moment::Live)? else {
-            return Ok((state, None));
-        };
-        tx.plan(Plan::IndexLookups)?;
-        // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so
-        // that the caller would keep them.
-        let sql = "select count(*) from vitrine.revision known, vitrine.state \
+impl crate::Store {
+    /// Reads the differences between the revision `since` and the live one, as of one moment: first the products that
+    /// changed or were retired, each once, then the texts that products of either revision name, as
+    /// [`read_catalog`](Self::read_catalog) would. It may visit more, never less.
+    ///
+    /// Returns the [`state`](Self::state) of that moment and the live revision; or `None`, having visited nothing, if
+    /// the differences are unknown (a pruned or foreign revision), more than `max_products` differ, or `since` was
+    /// replaced before `texts_kept_since`, so that texts that are no longer served would be missed. Texts taken down or
+    /// put back aren't included: see [`StoreState::texts`].
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read, or `visit` fails.
+    pub fn read_changes(
+        &self,
+        since: &Revision,
+        max_products: u32,
+        texts_kept_since: Timestamp,
+        visit: ItemVisitor<'_>,
+    ) -> Result<(StoreState, Option<Revision>), StoreError> {
+        self.db().read(READING, |tx| {
+            let state = state(tx)?;
+            let Some(revision) = moments::revision(tx, Moment::Live)? else {
+                return Ok((state, None));
+            };
+            tx.plan(Plan::IndexLookups)?;
+            // Pruned versions may have been live in `since`. And texts that are no longer served wouldn't be visited, so
+            // that the caller would keep them.
+            let sql = "select count(*) from vitrine.revision known, vitrine.state \
                    where known.number = $1 and known.id = $2 \
                       and known.number >= coalesce(oldest_readable, 0) \
                       and not exists (select 1 from vitrine.revision later \
                          where later.number > known.number and later.created_at <= $3)";
-        let kept_since = texts_kept_since.as_millisecond();
-        let known: i64 = tx.value(sql, values![since.number, &since.id, kept_since])?;
-        tx.wait_for_sorts();
-        if known == 0 || !has_few_changes(tx, since, max_products)? {
-            return Ok((state, None));
-        }
-        let taken_down = taken_down(tx)?;
-        products(
-            tx,
-            &changed_products(),
-            values![since.number],
-            &taken_down,
-            visit,
-        )?;
-        texts(tx, CHANGED_TEXTS, values![kept_since, since.number], visit)?;
-        Ok((state, Some(revision)))
-    })
+            let kept_since = texts_kept_since.as_millisecond();
+            let known: i64 = tx.value(sql, values![since.number, &since.id, kept_since])?;
+            tx.wait_for_sorts();
+            if known == 0 || !has_few_changes(tx, since, max_products)? {
+                return Ok((state, None));
+            }
+            let taken_down = taken_down(tx)?;
+            products(
+                tx,
+                &changed_products(),
+                values![since.number],
+                &taken_down,
+                visit,
+            )?;
+            texts(tx, CHANGED_TEXTS, values![kept_since, since.number], visit)?;
+            Ok((state, Some(revision)))
+        })
+    }
 }
 
 /// Returns whether at most `max_products` differ between the revision `since` and the live one.
@@ -91,11 +104,11 @@ fn changed_products() -> String {
     format!(
         "select {PRODUCT_COLUMNS}, null from {appeared} \
             where v.from_revision > $1 and v.until_revision is null \
-         union all select {no_columns}, t.code from (\
+         union all select {no_columns}, gone.code from (\
             select distinct code from vitrine.product_version /*sqlite indexed by product_retired*/ \
-               where until_revision > $1) t \
+               where until_revision > $1) gone \
             where not exists (select 1 from vitrine.product_version l \
-               where l.code = t.code and l.until_revision is null)"
+               where l.code = gone.code and l.until_revision is null)"
     )
 }
 
@@ -129,7 +142,7 @@ mod tests {
             assert!(
                 scanned
                     .iter()
-                    .all(|step| matches!(*step, "SCAN t" | "SCAN w")),
+                    .all(|step| matches!(*step, "SCAN gone" | "SCAN w")),
                 "{sql}\n{plan}"
             );
         }

@@ -1,9 +1,11 @@
-//! Rows of products and of bases, which have the same columns.
+//! Rows of products.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use serde::Deserialize;
+
 use crate::StoreError;
-use crate::base::texts_of_json;
 use crate::db::Row;
 use crate::document::unpack_into;
 use crate::record::{OwnText, StoredDigest, StoredProduct};
@@ -13,18 +15,19 @@ use crate::values::{code, hash_bytes, read_lists};
 pub(crate) const VERSIONS: &str = "vitrine.product_version v \
     left join vitrine.product_document d on d.product_version_id = v.id";
 
-/// Columns of a product, in the order in which [`ProductRow`] reads them; its texts as JSON, as bases have them.
+/// Columns of a product, in the order in which [`ProductRow`] reads them; its texts as JSON.
 pub(crate) const PRODUCT_COLUMNS: &str = "v.id, v.code, d.document, v.content_start, v.content_end, \
     v.discount_multiplier, v.is_orderable, v.countries, v.categories, \
     (select json_agg(json_build_object('name', t.name, 'digest', encode(t.digest, 'hex'), \
        'source', t.source_url))::text from vitrine.product_text t where t.product_version_id = v.id), \
     v.digest";
 
-/// Columns of a base, likewise.
-pub(crate) const BASE_COLUMNS: &str = "b.id, b.code, b.document, b.content_start, b.content_end, \
-    b.discount_multiplier, b.is_orderable, b.countries, b.categories, b.own_texts, b.digest";
+/// Bases beside products, and their versions and documents, for [`PRODUCT_COLUMNS`].
+pub(crate) const BASES: &str = "vitrine.product_base b \
+    /*sqlite cross*/ join vitrine.product_version v on v.id = b.version_id \
+    left join vitrine.product_document d on d.product_version_id = v.id";
 
-/// A row of a product or of a base.
+/// A row of a product.
 pub(crate) struct ProductRow<'r> {
     pub(crate) code: &'r str,
     pub(crate) document: &'r str,
@@ -106,13 +109,33 @@ fn content(start: Option<i64>, end: Option<i64>) -> Result<Option<Range<usize>>,
     range.transpose()
 }
 
+/// A text of a product in JSON.
+#[derive(Deserialize)]
+struct TextRow<'t> {
+    #[serde(borrow)]
+    name: Cow<'t, str>,
+    #[serde(borrow)]
+    digest: Cow<'t, str>,
+    source: Option<String>,
+}
+
 /// Returns the texts in the order of the contract, as a load has them: it compares products with the live ones.
 pub(crate) fn own_texts(json: Option<&str>) -> Result<Vec<OwnText>, StoreError> {
-    let mut texts = match json {
+    let damaged = || StoreError::Damaged("the texts of a product can't be read".to_owned());
+    let rows: Vec<TextRow<'_>> = match json {
         // Most products have none.
-        None | Some("[]") => Vec::new(),
-        Some(json) => texts_of_json(json)?,
+        None => Vec::new(),
+        Some(json) => serde_json::from_str(json).map_err(|_| damaged())?,
     };
+    let own = |row: TextRow<'_>| {
+        Some(OwnText {
+            name: row.name.parse().ok()?,
+            digest: row.digest.parse().ok()?,
+            source: row.source,
+        })
+    };
+    let texts: Option<Vec<OwnText>> = rows.into_iter().map(own).collect();
+    let mut texts = texts.ok_or_else(damaged)?;
     texts.sort_by_key(|text| text.name);
     Ok(texts)
 }

@@ -1,8 +1,9 @@
 //! SQL as SQLite takes it. It is written as PostgreSQL takes it, within what both can do.
 
 /// Differences by name only: SQLite has one schema, one writer, bytes for an order, and no types of expressions. What
-/// stands in `/*sqlite … */` is for SQLite alone: which index to take, or in which order to join.
-const REPLACED: [(&str, &str); 17] = [
+/// stands in `/*sqlite … */` is for SQLite alone: which index to take, or in which order to join. `/*scan*/` is for `scans`.
+const REPLACED: [(&str, &str); 18] = [
+    ("/*scan*/", ""),
     ("/*sqlite ", ""),
     ("*/", ""),
     ("vitrine.", ""),

@@ -3,6 +3,7 @@
 //! Statements are written once, as PostgreSQL takes them; [`dialect`] translates the few differences for SQLite. [`Db`]
 //! opens transactions on a store's connections, and a [`Tx`] runs statements in one. Errors say what was being done.
 //!
+//! - `scans`: a look at plans of statements, in tests
 //! - `row`: a row of a result; `value`: a parameter; `dialect`: SQL of the two databases
 //! - `insert`: many rows at once, with `copy`, PostgreSQL's format of rows; `writer`: a transaction that lasts
 
@@ -10,6 +11,8 @@ mod copy;
 mod dialect;
 mod insert;
 mod row;
+#[cfg(feature = "fail-points")]
+mod scans;
 mod value;
 mod writer;
 
@@ -74,15 +77,10 @@ impl<'s> Db<'s> {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self {
-            Self::Sqlite(store) => {
-                let mut held = store.quick()?;
-                let outcome = (|| {
-                    let transaction = held.connection.transaction().map_err(during(doing))?;
-                    work(&mut Tx::sqlite(&transaction, doing))
-                })();
-                held.close_on_error(&outcome)?;
-                outcome
-            }
+            Self::Sqlite(store) => store.quick(|connection| {
+                let transaction = connection.transaction().map_err(during(doing))?;
+                work(&mut Tx::sqlite(&transaction, doing))
+            }),
             Self::Postgres(store) => {
                 store.quick(|session| read(session, begin_read(READ_TIMEOUT), doing, work))
             }
@@ -219,7 +217,7 @@ impl WriteConnection<'_> {
     ) -> Result<T, StoreError> {
         match self {
             Self::Sqlite(store, connection) => {
-                store.with_lock_holder(write(connection, committed_at, doing, work))
+                store.waited(write(connection, committed_at, doing, work))
             }
             Self::Postgres(store, session) => session.transaction(doing, BEGIN, |session| {
                 take_lock(session, lock, store.lock_wait)?;
@@ -254,7 +252,7 @@ pub(crate) fn write_quickly<T>(
 }
 
 /// Runs a transaction of SQLite that writes.
-fn write<T>(
+pub(crate) fn write<T>(
     connection: &mut Connection,
     committed_at: Option<FailPoint>,
     doing: &'static str,
@@ -350,8 +348,13 @@ impl<'c> Tx<'c> {
         }
     }
 
+    #[cfg(not(feature = "fail-points"))]
+    #[expect(clippy::unused_self, reason = "tests look at plans")]
+    fn refuse_scans(&mut self, _sql: &str, _values: &[Value<'_>]) {}
+
     /// Runs a statement. Returns the number of affected rows.
     pub(crate) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        self.refuse_scans(sql, values);
         match &mut self.connection {
             On::Sqlite(connection) => prepare(connection, sql, self.doing)?
                 .execute(rusqlite::params_from_iter(values))
@@ -368,6 +371,7 @@ impl<'c> Tx<'c> {
         values: &[Value<'_>],
         read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
+        self.refuse_scans(sql, values);
         match &mut self.connection {
             On::Sqlite(connection) => {
                 let failed = during(self.doing);
@@ -417,6 +421,7 @@ impl<'c> Tx<'c> {
         values: &[Value<'_>],
         mut visit: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        self.refuse_scans(sql, values);
         match &mut self.connection {
             On::Sqlite(connection) => {
                 let failed = during(self.doing);
@@ -443,6 +448,9 @@ impl<'c> Tx<'c> {
         sql: &str,
         lists: &[Vec<Value<'_>>],
     ) -> Result<u64, StoreError> {
+        if let Some(values) = lists.first() {
+            self.refuse_scans(sql, values);
+        }
         match &mut self.connection {
             On::Sqlite(connection) => {
                 let failed = during(self.doing);

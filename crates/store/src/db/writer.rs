@@ -29,8 +29,7 @@ pub(crate) enum References {
 }
 
 impl Db<'_> {
-    /// Begins a transaction that writes much. `begun` is its first work; if it is busy, the error has the process that
-    /// holds the lock.
+    /// Begins a transaction that writes much. `begun` is its first work.
     pub(crate) fn begin_write<T>(
         self,
         lock: Lock,
@@ -55,7 +54,7 @@ impl Db<'_> {
                 ));
                 let started = started.map_err(during(doing));
                 let connection = Own::Sqlite(connection);
-                store.with_lock_holder(started.and_then(|()| begun(Writer { connection, doing })))
+                store.waited(started.and_then(|()| begun(Writer { connection, doing })))
             }
             Self::Postgres(store) => {
                 let mut session = store.writer()?;

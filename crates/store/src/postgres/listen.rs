@@ -8,8 +8,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
 
-use super::failure::Failure;
-use super::session::{Background, Driver};
+use super::session::{Background, Driver, Failure};
 use super::target::Target;
 use crate::{Hint, HintGuard};
 

@@ -1,11 +1,12 @@
-//! Write locks, which end with their transaction, and their holders.
+//! Write locks, which end with their transaction.
 
 use std::time::Duration;
 
+use tokio_postgres::types::Type;
+
 use super::READ_TIMEOUT;
-use super::session::{Session, Typed, get};
+use super::session::{Session, get};
 use crate::StoreError;
-use crate::error::LockHolder;
 
 /// Subject of a lock: the second number of its PostgreSQL advisory lock, after "Vitr".
 #[derive(Debug, Clone, Copy)]
@@ -44,13 +45,10 @@ pub(crate) fn take(
     // Whatever the session's own timeout: the server ends the wait.
     let limit = lock_wait.saturating_add(READ_TIMEOUT);
     match session.run_within(limit, WAITING, &sql) {
-        Err(StoreError::Busy { .. }) => {
-            let holder = holder(session, id).unwrap_or_default();
-            Err(StoreError::Busy {
-                waited_seconds: lock_wait.as_secs(),
-                holder: holder.map(LockHolder::Session),
-            })
-        }
+        Err(StoreError::Busy { .. }) => Err(StoreError::Busy {
+            waited_seconds: lock_wait.as_secs(),
+            holder: holder(session, id).unwrap_or_default(),
+        }),
         outcome => outcome,
     }
 }
@@ -58,24 +56,16 @@ pub(crate) fn take(
 /// Returns the name of the session that holds a lock, if it can be found.
 fn holder(session: &mut Session, id: i32) -> Result<Option<String>, StoreError> {
     session.run(WAITING, "rollback")?;
-    let sql = "select a.application_name, a.client_addr::text \
+    let sql = "select concat_ws(', from ', a.application_name, a.client_addr::text) \
                from pg_catalog.pg_locks l join pg_catalog.pg_stat_activity a on a.pid = l.pid \
                where l.locktype = 'advisory' and l.granted and l.objid = $1::int4::oid \
                   and l.classid = x'56697472'::int::oid \
                   and l.database = (select oid from pg_catalog.pg_database \
                      where datname = current_database())";
-    let Some(row) = session.row(WAITING, sql, &[id.param()])? else {
-        return Ok(None);
-    };
-    let (name, address): (Option<String>, Option<String>) = (get(&row, 0)?, get(&row, 1)?);
+    let row = session.row(WAITING, sql, &[(&id, Type::INT4)])?;
+    let name: String = row.map(|row| get(&row, 0)).transpose()?.unwrap_or_default();
     // On one line: the name of another program may contain anything.
-    let words = [name, address.map(|address| format!("from {address}"))];
-    let words: Vec<String> = words.into_iter().flatten().collect();
-    let line: String = words
-        .join(", ")
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
+    let line = name.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok((!line.is_empty()).then(|| line.chars().take(120).collect()))
 }
 

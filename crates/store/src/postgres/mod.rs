@@ -1,6 +1,6 @@
 //! The store that many servers share: a PostgreSQL database, with all tables in the schema `vitrine`.
 //!
-//! - `target`: the address, with `password` and `tls`; `session`: a connection; `failure`: its errors; `limits`: its timeouts
+//! - `target`: the address, with `tls`; `session`: a connection
 //! - `schema`: recognising, creating and migrating the schema
 //! - `lock`: locks of writers; `listen`: hints of changes
 
@@ -8,11 +8,8 @@
 #[path = "../../tests/support/database.rs"]
 #[expect(dead_code, unreachable_pub, reason = "other tests use the rest")]
 mod database;
-mod failure;
-mod limits;
 mod listen;
 mod lock;
-mod password;
 mod schema;
 mod session;
 mod target;
@@ -25,10 +22,6 @@ use std::time::Duration;
 
 use vitrine_model::revision::Revision;
 
-pub(crate) use self::limits::{
-    BEGIN, READ_TIMEOUT, SORT_TIMEOUT, WORK_TIMEOUT, begin_quick, begin_read,
-};
-use self::limits::{COMMAND_TIMEOUT, QUICK_TIMEOUT};
 pub(crate) use self::lock::{Lock, take as take_lock};
 use self::session::Background;
 pub(crate) use self::session::Session;
@@ -36,9 +29,29 @@ pub(crate) use self::target::Target;
 use crate::audit::AuditContext;
 use crate::db::Tx;
 use crate::sqlite::VerifiedCopy;
-use crate::{Hint, HintGuard, IfMissing, StoreError, restore};
+use crate::webhooks::place::{read_backup, restore_in};
+use crate::{Hint, HintGuard, IfMissing, MAX_LOCK_WAIT, StoreError, restore};
 
 const CREATING: &str = "creating the store";
+
+/// Timeout of a call for a row or two.
+const QUICK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Timeout of a call for a row or two in a command, which has nothing else to do on a busy machine.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Timeout for the next rows of a large read by a server, which can retry.
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Timeout for the first row of a large read that is sorted first.
+pub(crate) const SORT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Timeout of a statement of a command that reads or writes much. A broken network is noticed long before.
+pub(crate) const WORK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
+/// Begins a transaction that writes.
+pub(crate) const BEGIN: &str =
+    "begin isolation level read committed read write; set local statement_timeout = '1h'";
 
 /// Permitted use of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +79,8 @@ pub(crate) struct PostgresStore {
 }
 
 impl PostgresStore {
-    pub(crate) const POLL_INTERVAL: Duration = limits::POLL_INTERVAL;
+    /// Interval between polls of a shared database: half of the second that the contract promises.
+    pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
     /// Returns a store that connects with the first call, for a server.
     pub(crate) fn new(
@@ -78,7 +92,7 @@ impl PostgresStore {
             quick: Mutex::new(None),
             target: Arc::new(target),
             access,
-            lock_wait,
+            lock_wait: lock_wait.min(MAX_LOCK_WAIT),
             quick_timeout: QUICK_TIMEOUT,
             background: Arc::new(Background::start()?),
             was_seen: AtomicBool::new(false),
@@ -116,7 +130,9 @@ impl PostgresStore {
         let copy = VerifiedCopy::temporary(backup)?;
         session.transaction(CREATING, BEGIN, |session| {
             schema::create(session, &target.place)?;
-            restore::fill(&mut Tx::postgres(session, CREATING), &copy, backup, context)
+            let tx = &mut Tx::postgres(session, CREATING);
+            restore_in(tx, &read_backup(&copy.connection)?)?;
+            restore::fill(tx, &copy, backup, context)
         })
     }
 
@@ -171,9 +187,7 @@ impl PostgresStore {
     pub(crate) fn is_read_only(&self) -> bool {
         self.access == Access::ReadOnly
     }
-}
 
-impl PostgresStore {
     /// See [`Store::subscribe`](crate::Store::subscribe).
     pub(crate) fn subscribe(&self, hint: Hint) -> Option<HintGuard> {
         match self.access {
@@ -182,4 +196,23 @@ impl PostgresStore {
             Access::Write(_) => listen::start(&self.background, &self.target, hint),
         }
     }
+}
+
+/// Returns what begins a transaction for a row or two, read as of one moment.
+pub(crate) fn begin_quick(limit: Duration) -> String {
+    let limit = limit.as_millis();
+    format!(
+        "begin isolation level repeatable read read only; set local statement_timeout = {limit}"
+    )
+}
+
+/// Returns what begins a transaction that reads much, as of one moment, whatever timeout the role or the database has set.
+/// `limit` is the timeout for the next rows. The server's own are longer: they end what a lost client has left behind.
+pub(crate) fn begin_read(limit: Duration) -> String {
+    let lock = (limit + Duration::from_secs(1)).as_millis();
+    let minutes = if limit > READ_TIMEOUT { 60 } else { 10 };
+    format!(
+        "begin isolation level repeatable read read only; \
+         set local lock_timeout = {lock}; set local statement_timeout = '{minutes}min'"
+    )
 }

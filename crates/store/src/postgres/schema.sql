@@ -113,32 +113,16 @@ create table vitrine.catalog_override (
 );
 create index open_override on vitrine.catalog_override (number) where status <> 'ended';
 
-create table vitrine.base_version (
-    id                   bigint primary key,
-    code                 text collate "C" not null,
-    from_revision        bigint not null,
-    until_revision       bigint,
-    digest               bytea not null,
-    content_start        bigint,
-    content_end          bigint,
-    discount_multiplier  text not null,
-    is_orderable         boolean not null,
-    countries            text not null,
-    categories           text not null,
-    own_texts            text not null,
-    document             bytea not null
+create table vitrine.product_base (
+    code            text collate "C" not null,
+    version_id      bigint not null references vitrine.product_version (id),
+    from_revision   bigint not null,
+    until_revision  bigint,
+    primary key (code, from_revision)
 );
-alter table vitrine.base_version alter column document set storage external;
-create unique index live_base on vitrine.base_version (code) where until_revision is null;
-create index base_history on vitrine.base_version (code, from_revision);
-create index base_retired on vitrine.base_version (until_revision) where until_revision is not null;
-
-create table vitrine.base_text (
-    base_version_id  bigint not null references vitrine.base_version (id),
-    digest           bytea not null references vitrine.markdown_text (digest),
-    primary key (base_version_id, digest)
-);
-create index base_text_digest on vitrine.base_text (digest);
+create unique index live_base on vitrine.product_base (code) where until_revision is null;
+create index base_of_version on vitrine.product_base (version_id);
+create index base_retired on vitrine.product_base (until_revision) where until_revision is not null;
 
 create table vitrine.api_key (
     prefix          text collate "C" primary key,

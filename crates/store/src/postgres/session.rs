@@ -1,4 +1,5 @@
-//! A connection to the database, driven by a background thread; callers wait for answers with a timeout.
+//! A connection to the database, driven by a background thread; callers wait for answers with a timeout. And its failures, as
+//! the store's.
 //!
 //! Nothing outlives a transaction: no named statement, no setting, no session lock. So a pooler may give each transaction
 //! another connection (PgBouncer's transaction mode).
@@ -13,11 +14,11 @@ use futures_util::stream::{ReadyChunks, StreamExt};
 use futures_util::{FutureExt, SinkExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, RowStream, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::failure::{Failure, at_commit};
 use super::target::Target;
 use crate::StoreError;
 
@@ -110,38 +111,6 @@ pub(super) type Driver = tokio_postgres::Connection<
 
 /// A parameter with its type: statements aren't described before they run.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
-
-/// A type of parameters.
-pub(super) trait Typed: ToSql + Sync + Sized {
-    const TYPE: Type;
-
-    fn param(&self) -> Param<'_> {
-        (self, Self::TYPE)
-    }
-}
-
-macro_rules! typed {
-    ($($own:ty => $one:ident, $many:ident;)*) => {
-        $(impl Typed for $own {
-            const TYPE: Type = Type::$one;
-        }
-        impl Typed for Option<$own> {
-            const TYPE: Type = Type::$one;
-        }
-        impl Typed for Vec<$own> {
-            const TYPE: Type = Type::$many;
-        })*
-    };
-}
-
-typed! {
-    i32 => INT4, INT4_ARRAY;
-    i64 => INT8, INT8_ARRAY;
-    bool => BOOL, BOOL_ARRAY;
-    String => TEXT, TEXT_ARRAY;
-    &str => TEXT, TEXT_ARRAY;
-    &[u8] => BYTEA, BYTEA_ARRAY;
-}
 
 /// A connection.
 pub(crate) struct Session {
@@ -287,16 +256,6 @@ impl Session {
         })
     }
 
-    /// Runs a query. Returns all rows.
-    pub(super) fn rows(
-        &mut self,
-        doing: &'static str,
-        sql: &str,
-        params: &[Param<'_>],
-    ) -> Result<Vec<Row>, StoreError> {
-        self.call(doing, async |client| client.query_typed(sql, params).await)
-    }
-
     /// Runs a query. Returns its first row, if there is one.
     pub(crate) fn row(
         &mut self,
@@ -304,7 +263,8 @@ impl Session {
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Option<Row>, StoreError> {
-        Ok(self.rows(doing, sql, params)?.into_iter().next())
+        let rows = self.call(doing, async |client| client.query_typed(sql, params).await);
+        Ok(rows?.into_iter().next())
     }
 
     /// Runs a query and calls `visit` with each row while others arrive: the rows are never all in memory.
@@ -411,4 +371,131 @@ pub(super) fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
 ) -> Result<T, StoreError> {
     row.try_get(column)
         .map_err(|error| StoreError::Damaged(format!("column {column}: {error}")))
+}
+
+/// Cause of a failed call.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Error of the database, the connection or the client library.
+    Postgres(tokio_postgres::Error),
+    /// No answer for this long.
+    Timeout(Duration),
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
+
+impl Failure {
+    /// Returns whether the connection can't be used any more.
+    fn breaks_connection(&self) -> bool {
+        match self {
+            Self::Timeout(_) => true,
+            Self::Postgres(error) => match error.as_db_error() {
+                Some(error) => is_unavailable(error.code()),
+                None => true,
+            },
+        }
+    }
+
+    /// Returns the store's error. `doing` is the failed operation, `place` the address of the database.
+    fn during(self, doing: &'static str, place: &str) -> StoreError {
+        let place = place.to_owned();
+        let error = match self {
+            Self::Timeout(limit) => {
+                let source = format!("no answer within {} s", limit.as_secs_f32()).into();
+                return StoreError::Unreachable {
+                    place,
+                    doing,
+                    source,
+                };
+            }
+            Self::Postgres(error) => error,
+        };
+        let Some(said) = error.as_db_error() else {
+            let is_wrong_value = error.to_string().contains("serializing");
+            let source = error.into();
+            return match is_wrong_value {
+                true => StoreError::Database { doing, source },
+                false => StoreError::Unreachable {
+                    place,
+                    doing,
+                    source,
+                },
+            };
+        };
+        // Without the client library's general message in front of it.
+        let detail = said.detail().map(|detail| format!(" ({detail})"));
+        let detail = detail.unwrap_or_default();
+        let (message, code) = (said.message().trim(), said.code());
+        let source = format!("{message}{detail}, SQLSTATE {}", code.code()).into();
+        match code.clone() {
+            code if is_unavailable(&code) => StoreError::Unreachable {
+                place,
+                doing,
+                source,
+            },
+            code if is_access_denied(&code) => StoreError::Refused {
+                place,
+                doing,
+                source,
+            },
+            // The store existed when the connection was opened.
+            SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => {
+                StoreError::Missing { place }
+            }
+            SqlState::LOCK_NOT_AVAILABLE => StoreError::Busy {
+                waited_seconds: 0,
+                holder: None,
+            },
+            SqlState::DISK_FULL => StoreError::Full,
+            SqlState::IO_ERROR => StoreError::Disk { doing, source },
+            SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
+                StoreError::Damaged(said.message().to_owned())
+            }
+            // The second is a replica's error at the begin of a transaction that writes.
+            SqlState::READ_ONLY_SQL_TRANSACTION | SqlState::FEATURE_NOT_SUPPORTED => {
+                StoreError::ReadOnly { place }
+            }
+            _ => StoreError::Database { doing, source },
+        }
+    }
+}
+
+/// Converts the error of a commit: if the connection broke, the outcome is unknown.
+fn at_commit(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unreachable { doing, source, .. } => {
+            StoreError::UnreachableAtCommit { doing, source }
+        }
+        StoreError::Disk { doing, source } => StoreError::DiskAtCommit { doing, source },
+        other => other,
+    }
+}
+
+/// Returns whether the server, or a pooler in front of it, is stopping, starting or out of resources: a retry may succeed.
+fn is_unavailable(code: &SqlState) -> bool {
+    // Broken connections, operator intervention, and insufficient resources (connections, memory).
+    let is_such = ["08", "57P", "53"]
+        .iter()
+        .any(|class| code.code().starts_with(class));
+    // The second is the end of a `statement_timeout`.
+    let others = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::QUERY_CANCELED,
+    ];
+    let is_unavailable = is_such || others.contains(code);
+    is_unavailable && *code != SqlState::DISK_FULL
+}
+
+/// Returns whether the database denies access: the user, the password, the name of the database or a grant is wrong.
+fn is_access_denied(code: &SqlState) -> bool {
+    code.code().starts_with("28")
+        || [
+            SqlState::INVALID_CATALOG_NAME,
+            SqlState::INSUFFICIENT_PRIVILEGE,
+        ]
+        .contains(code)
 }

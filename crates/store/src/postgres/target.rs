@@ -1,7 +1,10 @@
 //! Connection settings from an address, read as libpq reads it.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +13,8 @@ use tokio_postgres::config::{Host, LoadBalanceHosts, SslMode};
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::failure::Failure;
-use super::session::Driver;
-use super::{password, tls};
+use super::session::{Driver, Failure};
+use super::tls;
 use crate::StoreError;
 
 /// Default timeout for connecting to one address; a host gets twice that, handshakes included; `connect_timeout` in the address overrides it.
@@ -47,7 +49,7 @@ impl Target {
     }
 
     /// Parses the address; messages name it by `place`. The password is `password`, or the address's, or the one that libpq
-    /// would find: see [`password`].
+    /// would find: see [`find_password`].
     pub(crate) fn parse(
         url: &str,
         password: Option<&str>,
@@ -58,11 +60,7 @@ impl Target {
             reason,
         };
         let (base, query) = split_query(url);
-        let Query {
-            ssl_mode,
-            root_certificates,
-            rest,
-        } = Query::parse(query).map_err(wrong)?;
+        let (ssl_mode, root_certificates, rest) = parse_query(query).map_err(wrong)?;
         let mut config: Config = format!("{base}?{rest}").parse().map_err(|error| {
             // The message names options, never their values.
             let error: tokio_postgres::Error = error;
@@ -92,7 +90,7 @@ impl Target {
         if let Some(password) = password {
             config.password(password);
         } else if config.get_password().is_none()
-            && let Some(password) = password::find(&config).map_err(wrong)?
+            && let Some(password) = find_password(&config).map_err(wrong)?
         {
             config.password(password);
         }
@@ -180,40 +178,29 @@ impl Target {
     }
 }
 
-/// The query of an address.
-struct Query {
-    ssl_mode: tls::Mode,
-    root_certificates: Option<String>,
-    /// Options for the client library.
-    rest: String,
-}
-
-impl Query {
-    fn parse(query: &str) -> Result<Self, String> {
-        let (mut ssl_mode, mut root_certificates) = (tls::Mode::Prefer, None);
-        let mut rest = Vec::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
-            match name {
-                "sslmode" => ssl_mode = tls::Mode::parse(&value())?,
-                "sslrootcert" => root_certificates = Some(value()),
-                "sslcert" | "sslkey" | "sslcrl" | "sslpassword" | "gssencmode" | "service" => {
-                    return Err(format!("`{name}` isn't supported; leave it out"));
-                }
-                _ => rest.push(pair),
+/// Splits the query of an address into the mode of TLS, the file of root certificates, and the options for the client library.
+fn parse_query(query: &str) -> Result<(tls::Mode, Option<String>, String), String> {
+    let (mut ssl_mode, mut root_certificates) = (tls::Mode::Prefer, None);
+    let mut rest = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
+        match name {
+            "sslmode" => ssl_mode = tls::Mode::parse(&value())?,
+            "sslrootcert" => root_certificates = Some(value()),
+            "sslcert" | "sslkey" | "sslcrl" | "sslpassword" | "gssencmode" | "service" => {
+                return Err(format!("`{name}` isn't supported; leave it out"));
             }
+            _ => rest.push(pair),
         }
-        if root_certificates.is_some() && ssl_mode != tls::Mode::VerifyFull {
-            let reason = "`sslrootcert` goes with `sslmode=verify-full`: the other modes check no certificate";
-            return Err(reason.to_owned());
-        }
-        Ok(Self {
-            ssl_mode,
-            root_certificates: root_certificates.filter(|path| path != "system"),
-            rest: rest.join("&"),
-        })
     }
+    if root_certificates.is_some() && ssl_mode != tls::Mode::VerifyFull {
+        let reason =
+            "`sslrootcert` goes with `sslmode=verify-full`: the other modes check no certificate";
+        return Err(reason.to_owned());
+    }
+    root_certificates = root_certificates.filter(|path| path != "system");
+    Ok((ssl_mode, root_certificates, rest.join("&")))
 }
 
 /// Splits an address into the part before its query, and the query. A password may contain a `?`.
@@ -234,8 +221,29 @@ fn application_name() -> String {
     name.take(63).collect()
 }
 
-/// Returns the host and port to look up in a password file.
-pub(super) fn host_and_port(config: &Config) -> (String, u16) {
+/// Returns the password that isn't in the address, as libpq finds it: `PGPASSWORD`, then the file of `PGPASSFILE` or `~/.pgpass`.
+fn find_password(config: &Config) -> Result<Option<String>, String> {
+    if let Ok(password) = std::env::var("PGPASSWORD") {
+        return Ok(Some(password));
+    }
+    let named = std::env::var_os("PGPASSFILE").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass"));
+    let Some(path) = named.or_else(home) else {
+        return Ok(None);
+    };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("can't read {}: {error}", path.display())),
+    };
+    let mode = path.metadata().map(|file| file.permissions().mode());
+    if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+        // libpq ignores such a file, so that the login fails without a visible reason.
+        return Err(format!(
+            "the password file {} can be read by others; `chmod 600` it",
+            path.display()
+        ));
+    }
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),
         // libpq's name for a socket.
@@ -245,7 +253,50 @@ pub(super) fn host_and_port(config: &Config) -> (String, u16) {
             .first()
             .map_or_else(String::new, ToString::to_string),
     };
-    (host, config.get_ports().first().copied().unwrap_or(5432))
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let user = config.get_user().unwrap_or_default();
+    let database = config.get_dbname().unwrap_or(user);
+    Ok(password_within(
+        &text,
+        [&host, &port.to_string(), database, user],
+    ))
+}
+
+/// Returns the password of the first line whose four fields match; `*` matches anything, and a backslash escapes `:` and
+/// itself.
+fn password_within(text: &str, wanted: [&str; 4]) -> Option<String> {
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .find_map(|line| {
+            let fields = fields(line);
+            let [own @ .., password] = fields.as_slice() else {
+                return None;
+            };
+            let matches = own.len() == 4
+                && own
+                    .iter()
+                    .zip(wanted)
+                    .all(|(own, wanted)| own == "*" || own == wanted);
+            matches.then(|| password.clone())
+        })
+}
+
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        // Colons in a password needn't be escaped.
+        let is_password = fields.len() == 5;
+        let Some(last) = fields.last_mut() else {
+            break;
+        };
+        match character {
+            '\\' => last.extend(characters.next()),
+            ':' if !is_password => fields.push(String::new()),
+            other => last.push(other),
+        }
+    }
+    fields
 }
 
 #[cfg(test)]
@@ -300,5 +351,16 @@ mod tests {
             let refused = parsed(url).err().unwrap();
             assert!(refused.contains(named), "{url}: {refused}");
         }
+    }
+
+    #[test]
+    fn password_file_is_read_as_libpq_does() {
+        let text =
+            "# h:1:d:u:comment\nh:2:d:u:other\nh:1:*:u:a\\:b:c\\\\\n*:*:*:*:last\nshort:line";
+        let find = |wanted| password_within(text, wanted);
+        assert_eq!(find(["h", "1", "d", "u"]).as_deref(), Some("a:b:c\\"));
+        assert_eq!(find(["h", "2", "d", "u"]).as_deref(), Some("other"));
+        assert_eq!(find(["i", "1", "d", "u"]).as_deref(), Some("last"));
+        assert_eq!(password_within("h:1:d:u:p", ["h", "1", "d", "v"]), None);
     }
 }

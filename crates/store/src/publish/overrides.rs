@@ -70,7 +70,7 @@ impl StorePublication for StorePublish {
     fn overridden(&mut self) -> Result<Vec<OverriddenProduct>, StoreError> {
         let sql = "select code, not exists (select 1 from vitrine.product_version v \
                       where v.code = b.code and v.until_revision is null) \
-                   from vitrine.base_version b where until_revision is null order by code";
+                   from vitrine.product_base b /*scan*/ where until_revision is null order by code";
         self.writer.tx().rows(sql, &[], |row| {
             Ok(OverriddenProduct {
                 code: code(row.get(0)?)?,
@@ -87,8 +87,8 @@ impl StorePublication for StorePublish {
 
     fn put_base(&mut self, mut base: PreparedProduct) -> Result<(), StoreError> {
         base.pack()?;
-        self.pending.put_base(self.next_base_id, base);
-        self.next_base_id += 1;
+        self.pending.put_base(self.next_id, base);
+        self.next_id += 1;
         self.has_new_base()
     }
 

@@ -1,13 +1,12 @@
 //! Write buffer of a publish: many rows are written in one statement, which saves time of SQLite and round trips to
 //! PostgreSQL.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 
 use crate::StoreError;
-use crate::base::texts_json;
 use crate::db::{Tx, Value, values};
 use crate::fail_point::FailPoint;
 use crate::prepared::{PreparedProduct, RecordDigest};
@@ -22,24 +21,9 @@ const MAX_CHANGES: usize = 10_000;
 /// memory.
 const BATCH: usize = 500;
 
-/// The live products of the codes $3 as their bases, with ids from $2 on, from the revision $1 on.
-const KEEP_LIVE: &str = "insert into vitrine.base_version (id, code, from_revision, digest, \
-        content_start, content_end, discount_multiplier, is_orderable, countries, categories, own_texts, document) \
-     select $2 + row_number() over (order by v.code) - 1, v.code, $1, v.digest, \
-        v.content_start, v.content_end, v.discount_multiplier, v.is_orderable, v.countries, v.categories, \
-        coalesce((select json_agg(json_build_object('name', t.name, 'digest', encode(t.digest, 'hex'), \
-           'source', t.source_url))::text from vitrine.product_text t where t.product_version_id = v.id), '[]'), \
-        d.document \
-     from vitrine.product_version v \
-     join vitrine.product_document d on d.product_version_id = v.id \
-     where v.code = any($3) and v.until_revision is null";
-
-/// The texts of these bases, whose ids are from $1 on and below $2.
-const KEEP_LIVE_TEXTS: &str = "insert into vitrine.base_text (base_version_id, digest) \
-     select distinct b.id, t.digest from vitrine.base_version b \
-     /*sqlite cross*/ join vitrine.product_version v on v.code = b.code and v.until_revision is null \
-     /*sqlite cross*/ join vitrine.product_text t on t.product_version_id = v.id \
-     where b.id >= $1 and b.id < $2";
+/// The live versions of the codes $2 as their bases, from the revision $1 on.
+const KEEP_LIVE: &str = "insert into vitrine.product_base (code, version_id, from_revision) \
+     select code, id, $1 from vitrine.product_version where code = any($2) and until_revision is null";
 
 /// Rows to write.
 #[derive(Default)]
@@ -58,7 +42,7 @@ pub(super) struct Pending {
     ended_bases: Vec<ProductCode>,
     /// Codes whose live product becomes their base.
     kept_bases: Vec<ProductCode>,
-    /// New bases, with their ids.
+    /// New bases, with the ids of their versions.
     bases: Vec<(i64, PreparedProduct)>,
 }
 
@@ -105,13 +89,8 @@ impl Pending {
         self.bytes > MAX_BYTES || changes > MAX_CHANGES
     }
 
-    /// Writes all rows, in a revision. `next_base_id` is the id of the next base. Returns whether bases ended.
-    pub(super) fn write(
-        &mut self,
-        tx: &mut Tx<'_>,
-        revision: u64,
-        next_base_id: &mut i64,
-    ) -> Result<bool, StoreError> {
+    /// Writes all rows, in a revision. Returns whether bases ended.
+    pub(super) fn write(&mut self, tx: &mut Tx<'_>, revision: u64) -> Result<bool, StoreError> {
         let pending = std::mem::take(self);
         let texts = pending.texts.iter();
         let texts: Vec<[Value<'_>; 2]> = texts
@@ -122,24 +101,27 @@ impl Pending {
         tx.with_rows(sql, &texts)?;
         let mut has_ended = false;
         for codes in pending.ended_bases.chunks(BATCH) {
-            let sql = "update vitrine.base_version set until_revision = $1 \
+            let sql = "update vitrine.product_base set until_revision = $1 \
                        where code = any($2) and until_revision is null";
             has_ended |= tx.execute(sql, values![revision, &*texts_of(codes)])? > 0;
         }
         // Before their versions end.
         for codes in pending.kept_bases.chunks(BATCH) {
-            let first = *next_base_id;
-            let kept = tx.execute(KEEP_LIVE, values![revision, first, &*texts_of(codes)])?;
-            *next_base_id += i64::try_from(kept).unwrap_or(i64::MAX);
-            tx.execute(KEEP_LIVE_TEXTS, values![first, *next_base_id])?;
+            tx.execute(KEEP_LIVE, values![revision, &*texts_of(codes)])?;
         }
         // Before the new versions: a code has at most one live version.
         for ids in pending.ended.chunks(BATCH) {
             let sql = "update vitrine.product_version set until_revision = $1 where id = any($2)";
             tx.execute(sql, values![revision, ids])?;
         }
-        write_versions(tx, revision, &pending.versions)?;
-        write_bases(tx, revision, &pending.bases)?;
+        write_versions(tx, (revision, None), &pending.versions)?;
+        write_versions(tx, NEVER_SEEN, &pending.bases)?;
+        let bases = pending.bases.iter();
+        let bases: Vec<[Value<'_>; 3]> = bases
+            .map(|(id, base)| [base.code().as_str().into(), (*id).into(), revision.into()])
+            .collect();
+        let sql = "insert into vitrine.product_base (code, version_id, from_revision) values {}";
+        tx.with_rows(sql, &bases)?;
         let records = pending.records.iter();
         let records: Vec<[Value<'_>; 2]> = records
             .map(|(id, record)| [(*id).into(), (&record.0).into()])
@@ -155,7 +137,7 @@ fn texts_of(codes: &[ProductCode]) -> Vec<&str> {
     codes.iter().map(ProductCode::as_str).collect()
 }
 
-/// Returns the values of the columns that versions and bases share.
+/// Returns the values of the columns that a product gives.
 fn columns(product: &PreparedProduct) -> [Value<'_>; 8] {
     let [countries, categories] = product.lists();
     let stored = product.product();
@@ -173,21 +155,24 @@ fn columns(product: &PreparedProduct) -> [Value<'_>; 8] {
     ]
 }
 
+/// Revisions of a version that is only a base.
+const NEVER_SEEN: (u64, Option<i64>) = (0, Some(0));
+
 fn write_versions(
     tx: &mut Tx<'_>,
-    revision: u64,
+    (from, until): (u64, Option<i64>),
     versions: &[(i64, PreparedProduct)],
 ) -> Result<(), StoreError> {
     if versions.is_empty() {
         return Ok(());
     }
-    let table = "vitrine.product_version (id, from_revision, record_digest, code, digest, content_start, \
+    let table = "vitrine.product_version (id, from_revision, until_revision, record_digest, code, digest, content_start, \
                  content_end, discount_multiplier, is_orderable, countries, categories)";
     tx.insert_rows(table, |into| {
         versions.iter().try_for_each(|(id, product)| {
             let record = product.record();
             let record = record.as_ref().map(|digest| &digest.0[..]);
-            let own = values![*id, revision, record];
+            let own = values![*id, from, until, record];
             into.row(&[&own[..], &columns(product)].concat())
         })
     })?;
@@ -195,7 +180,7 @@ fn write_versions(
     tx.insert_rows(table, |into| {
         versions.iter().try_for_each(|(id, product)| {
             into.row(values![*id, product.packed()])?;
-            Ok(FailPoint::PublishDocumentPut.pass()?)
+            FailPoint::PublishDocumentPut.pass()
         })
     })?;
     let table = "vitrine.product_text (product_version_id, name, digest, source_url)";
@@ -205,36 +190,6 @@ fn write_versions(
                 let digest = own.digest.as_bytes();
                 into.row(values![*id, own.name.as_str(), digest, &own.source])?;
                 FailPoint::PublishProductTextPut.pass()?;
-            }
-        }
-        Ok(())
-    })
-}
-
-fn write_bases(
-    tx: &mut Tx<'_>,
-    revision: u64,
-    bases: &[(i64, PreparedProduct)],
-) -> Result<(), StoreError> {
-    if bases.is_empty() {
-        return Ok(());
-    }
-    let table = "vitrine.base_version (id, from_revision, own_texts, document, code, digest, content_start, \
-                 content_end, discount_multiplier, is_orderable, countries, categories)";
-    tx.insert_rows(table, |into| {
-        bases.iter().try_for_each(|(id, base)| {
-            let own_texts = texts_json(&base.product().own_texts)?;
-            let own = values![*id, revision, &own_texts, base.packed()];
-            into.row(&[&own[..], &columns(base)].concat())
-        })
-    })?;
-    let table = "vitrine.base_text (base_version_id, digest)";
-    tx.insert_rows(table, |into| {
-        for (id, base) in bases {
-            let texts = base.product().own_texts.iter();
-            let digests: BTreeSet<&TextDigest> = texts.map(|own| &own.digest).collect();
-            for digest in digests {
-                into.row(values![*id, digest.as_bytes()])?;
             }
         }
         Ok(())

@@ -1,33 +1,33 @@
-//! Backups, copies of them to be restored, and stores made from them.
+//! Backups, copies of them to be restored, and stores made from them; and the incomplete files that they are written to.
 //!
 //! Copies are made with `vacuum into`: it reads in one read transaction, so writers neither wait nor make it start again,
 //! as they do with SQLite's backup API; and since it reads rows instead of pages, damage fails here instead of in the
 //! copy. The copy is one file, without a log beside it.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
 use vitrine_model::revision::Revision;
 
-use super::partial::{Partial, exists, with_ending};
 use super::{during, open};
 use crate::assortment::{self, View};
-use crate::audit::{AuditContext, created, log, named};
-use crate::check::found::AUDIT_RULE;
-use crate::check::run as check;
-use crate::db::{Tx, values};
+use crate::audit::AuditContext;
+use crate::check::{self, AUDIT_RULE, Severity};
+use crate::db::{self, Tx};
 use crate::fail_point::FailPoint;
 use crate::keys;
-use crate::problem::Severity;
 use crate::record::Moment;
 use crate::values::random_id;
-use crate::webhooks::backup::{self as webhooks_backup, read_backup, restore_file};
-use crate::webhooks::place;
-use crate::{StoreError, moments};
+use crate::webhooks::place::{self, read_backup, restore_file};
+use crate::{StoreError, moments, restore};
 
 const BACKING_UP: &str = "backing up the store";
-const RESTORING: &str = "restoring the store";
+const READING: &str = "reading the backup";
 
 /// See [`Store::backup`](crate::Store::backup).
 pub(super) fn backup(
@@ -41,9 +41,10 @@ pub(super) fn backup(
     }
     let partial = Partial::create_beside(path)?;
     copy(connection, &partial, BACKING_UP)?;
-    let copied = open::copied(partial.path())?;
-    end_sessions(&copied).map_err(during(BACKING_UP))?;
-    webhooks_backup::write(store, &place::id(&copied, "state")?, &copied)?;
+    let copied = open::private(partial.path())?;
+    let ended = copied.execute_batch("delete from main.operator_session");
+    ended.map_err(during(BACKING_UP))?;
+    place::write_backup(store, &place::id(&copied, "state")?, &copied)?;
     drop(copied);
     let written = open::read_only(partial.path())?;
     let revision = moments::revision(&mut Tx::sqlite(&written, BACKING_UP), Moment::Live)?;
@@ -56,8 +57,7 @@ fn copy(connection: &Connection, into: &Partial, doing: &'static str) -> Result<
     connection
         .execute("vacuum into ?", [into.path_text()?])
         .map_err(during(doing))?;
-    FailPoint::FileCopied.pass()?;
-    Ok(())
+    FailPoint::FileCopied.pass()
 }
 
 /// See [`StoreAddress::create_from`](crate::StoreAddress::create_from).
@@ -73,41 +73,18 @@ pub(crate) fn create_from(
             return Err(exists(&path));
         }
     }
-    let mut copy = VerifiedCopy::beside(path, backup)?;
-    let transaction = copy.connection.transaction().map_err(during(RESTORING))?;
-    let tx = &mut Tx::sqlite(&transaction, RESTORING);
-    let (store_id, id) = (random_id()?, random_id()?);
-    // No server has seen this id: the backup's may be live already, with other keys and texts. The former one stays beside it.
-    let sql = "update vitrine.revision set former_id = id, id = $1 \
-               where number = (select revision_number from vitrine.state)";
-    tx.execute(sql, values![&id])?;
-    let sql = "update vitrine.state set store_id = $1, \
-                  revision_id = case when revision_number is null then null else $2 end";
-    tx.execute(sql, values![&store_id, &id])?;
-    FailPoint::CreateIdGiven.pass()?;
-    let after = log::standing(tx)?;
-    log::write(tx, context, created(&named(backup), &after))?;
-    let revision = moments::revision(tx, Moment::Live)?;
-    transaction.commit().map_err(during(RESTORING))?;
-    FailPoint::CreateCommitted.pass()?;
-    let endpoints = read_backup(&copy.connection)?;
-    empty_webhooks(&copy.connection).map_err(during(RESTORING))?;
-    end_sessions(&copy.connection).map_err(during(RESTORING))?;
-    copy.place()?;
-    restore_file(path, &store_id, &endpoints)?;
+    let copy = VerifiedCopy::beside(path, backup)?;
+    let partial = Partial::create_beside(path)?;
+    let mut connection = open::private(partial.path())?;
+    let committed = Some(FailPoint::CreateCommitted);
+    let revision = db::write(&mut connection, committed, "restoring the store", |tx| {
+        restore::fill(tx, &copy, backup, context)
+    })?;
+    let store_id = place::id(&connection, "state")?;
+    drop(connection);
+    partial.place()?;
+    restore_file(path, &store_id, &read_backup(&copy.connection)?)?;
     Ok(revision)
-}
-
-/// Ends the sessions of all operators: those of a backup may have ended since.
-fn end_sessions(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("delete from main.operator_session")
-}
-
-/// Empties the tables of a backup that a store in use doesn't have.
-fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(
-        "delete from webhook_state; delete from webhook_endpoint; delete from webhook_attempt;",
-    )
 }
 
 /// Returns the keys and the live assortments of a backup, for
@@ -115,8 +92,8 @@ fn empty_webhooks(connection: &Connection) -> rusqlite::Result<()> {
 pub(crate) fn view(backup: &Path) -> Result<View, StoreError> {
     let unusable = |error| unusable(backup, error);
     let mut connection = open::backup(backup).map_err(unusable)?;
-    let transaction = connection.transaction().map_err(during(RESTORING))?;
-    let tx = &mut Tx::sqlite(&transaction, "reading the backup");
+    let transaction = connection.transaction().map_err(during(READING))?;
+    let tx = &mut Tx::sqlite(&transaction, READING);
     let read = keys::records(tx).and_then(|keys| Ok(View::new(keys, assortment::live(tx)?)));
     read.map_err(unusable)
 }
@@ -139,9 +116,9 @@ fn unusable(backup: &Path, error: StoreError) -> StoreError {
 pub(crate) struct VerifiedCopy {
     // First, so that it is closed before its file is removed.
     pub(crate) connection: Connection,
-    file: Partial,
+    _file: Partial,
     /// Removed at last.
-    directory: Option<TempDir>,
+    _directory: Option<TempDir>,
 }
 
 impl VerifiedCopy {
@@ -153,14 +130,8 @@ impl VerifiedCopy {
             source,
         })?;
         let mut copy = Self::beside(&directory.path().join("copy.db"), backup)?;
-        copy.directory = Some(directory);
+        copy._directory = Some(directory);
         Ok(copy)
-    }
-
-    /// Closes it and gives it its final name.
-    fn place(self) -> Result<(), StoreError> {
-        drop(self.connection);
-        self.file.place()
     }
 
     /// Copies the backup to a new file beside `path`.
@@ -169,7 +140,7 @@ impl VerifiedCopy {
         let source = open::backup(backup).map_err(unusable)?;
         let file = Partial::create_beside(path)?;
         copy(&source, &file, "copying the backup").map_err(unusable)?;
-        let mut connection = open::copied(file.path()).map_err(unusable)?;
+        let mut connection = open::private(file.path()).map_err(unusable)?;
         let mut problems = check::check_file(&mut connection).map_err(unusable)?;
         problems
             .retain(|problem| problem.severity == Severity::Fault && problem.rule != AUDIT_RULE);
@@ -178,8 +149,8 @@ impl VerifiedCopy {
                 FailPoint::RestoreCopyChecked.pass()?;
                 Ok(Self {
                     connection,
-                    file,
-                    directory: None,
+                    _file: file,
+                    _directory: None,
                 })
             }
             Some(first) => Err(StoreError::UnusableBackup {
@@ -193,5 +164,110 @@ impl VerifiedCopy {
                 ),
             }),
         }
+    }
+}
+
+/// An incomplete database file: beside its final name, readable only by its owner, and removed unless it is put in
+/// place.
+pub(crate) struct Partial {
+    path: PathBuf,
+    /// Final path.
+    target: PathBuf,
+}
+
+impl Partial {
+    /// Creates an empty file beside `target`.
+    pub(crate) fn create_beside(target: &Path) -> Result<Self, StoreError> {
+        // Absolute: SQLite takes a name that begins with `file:` for a URI.
+        let target = std::path::absolute(target).map_err(failed("find", target))?;
+        let random = random_id()?;
+        let path = with_ending(&target, &format!(".partial-{}", &random[..8]));
+        OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed("create", &path))?;
+        let partial = Self { path, target };
+        FailPoint::FileMade.pass()?;
+        Ok(partial)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the path for SQL.
+    fn path_text(&self) -> Result<&str, StoreError> {
+        self.path.to_str().ok_or_else(|| {
+            let reason = io::Error::new(io::ErrorKind::InvalidInput, "its path isn't UTF-8");
+            failed("write", &self.path)(reason)
+        })
+    }
+
+    /// Syncs the file and gives it its final name. Fails if a file of that name exists.
+    pub(crate) fn place(self) -> Result<(), StoreError> {
+        let written = File::open(&self.path).and_then(|file| file.sync_all());
+        written.map_err(failed("write", &self.path))?;
+        FailPoint::FileSynced.pass()?;
+        // A link, since a rename would replace an existing file.
+        match fs::hard_link(&self.path, &self.target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(exists(&self.target));
+            }
+            // Some file systems have no links.
+            Err(_) if self.target.symlink_metadata().is_err() => {
+                fs::rename(&self.path, &self.target).map_err(failed("create", &self.target))?;
+            }
+            outcome => outcome.map_err(failed("create", &self.target))?,
+        }
+        // If the name may not be synced, this fails, and the file must be gone.
+        self.sync_name().inspect_err(|_| {
+            let _ = fs::remove_file(&self.target);
+        })
+    }
+
+    /// Syncs the name to disk.
+    fn sync_name(&self) -> Result<(), StoreError> {
+        FailPoint::FileNamed.pass()?;
+        let folder = self.target.parent().unwrap_or(Path::new("/"));
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed("write", folder))?;
+        FailPoint::FileFolderSynced.pass()
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        for ending in ["", "-journal", "-wal", "-shm"] {
+            // Mostly missing, and harmless if it can't be removed.
+            let _ = fs::remove_file(with_ending(&self.path, ending));
+        }
+    }
+}
+
+/// Appends `ending` to the path's file name.
+pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn exists(path: &Path) -> StoreError {
+    StoreError::Exists {
+        path: path.to_owned(),
+    }
+}
+
+/// Converts errors of the system, adding the failed operation and the file.
+fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError {
+    move |source| match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,
+        _ => StoreError::File {
+            doing,
+            path: path.to_owned(),
+            source,
+        },
     }
 }

@@ -57,10 +57,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
         .mode(0o600)
         .open(path)
         .map(drop)
-        .map_err(|source| StoreError::Open {
-            path: path.to_owned(),
-            source,
-        })
+        .map_err(|source| unopened(path, source))
 }
 
 /// Opens a configured connection to an existing file.
@@ -74,17 +71,11 @@ pub(crate) fn connect(path: &Path, lock_wait: Duration) -> Result<Connection, St
 pub(super) fn backup(path: &Path) -> Result<Connection, StoreError> {
     // SQLite reports a directory as an I/O error, and would wait for a pipe.
     if path.exists() && !path.is_file() {
-        return Err(StoreError::NotAStore {
-            place: path.display().to_string(),
-            reason: "it isn't a regular file".to_owned(),
-        });
+        return Err(not_a_store(path, "it isn't a regular file"));
     }
     let connection = read_only(path)?;
     match recognise(&connection, path, MIGRATIONS)? {
-        0 => Err(StoreError::NotAStore {
-            place: path.display().to_string(),
-            reason: "it is empty".to_owned(),
-        }),
+        0 => Err(not_a_store(path, "it is empty")),
         _ => Ok(connection),
     }
 }
@@ -102,10 +93,11 @@ fn open_file(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     Connection::open_with_flags(absolute, flags).map_err(cannot_open(path))
 }
 
-/// Opens and migrates a copy of a backup, which stays a single file.
-pub(super) fn copied(path: &Path) -> Result<Connection, StoreError> {
-    // No other process knows it.
+/// Opens and migrates an empty file or a copy of a backup, which stays a single file: no other process knows it.
+pub(super) fn private(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = plain_connection(path, Duration::ZERO)?;
+    let sized = connection.execute_batch(PAGE_SIZE);
+    sized.map_err(cannot_open(path))?;
     migrate(&mut connection, path, MIGRATIONS)?;
     Ok(connection)
 }
@@ -123,10 +115,10 @@ pub(crate) fn plain_connection(path: &Path, lock_wait: Duration) -> Result<Conne
     if is_readonly.map_err(cannot_open(path))? && is_writable(path) {
         // SQLite falls back to reading if it can't open for writing now, out of descriptors for one. Such a connection
         // could never write.
-        return Err(StoreError::Open {
-            path: path.to_owned(),
-            source: std::io::Error::other("it could be opened only for reading"),
-        });
+        return Err(unopened(
+            path,
+            std::io::Error::other("it could be opened only for reading"),
+        ));
     }
     plan_once(&connection).map_err(cannot_open(path))?;
     connection
@@ -151,18 +143,20 @@ fn open_failure(path: &Path) -> Option<std::io::Error> {
         .or_else(|| std::fs::File::open("/dev/null").err())
 }
 
+/// 16 kB made a catalog's file 42 % smaller; it takes effect only in a new file.
+const PAGE_SIZE: &str = "pragma page_size = 16384;";
+
 fn set_up(connection: &Connection, path: &Path, lock_wait: Duration) -> Result<(), StoreError> {
     let patient_until = Instant::now() + lock_wait;
     loop {
         // `journal_size_limit`: a log that starts again is cut to the size that `wal` leaves alone.
-        // `page_size`: 16 kB made a catalog's file 42 % smaller; it takes effect only in a new file.
-        let done = connection.execute_batch(
-            "pragma page_size = 16384;
+        let done = connection.execute_batch(&format!(
+            "{PAGE_SIZE}
              pragma journal_mode = wal;
              pragma synchronous = full;
              pragma foreign_keys = on;
-             pragma journal_size_limit = 33554432;",
-        );
+             pragma journal_size_limit = 33554432;"
+        ));
         match done.map_err(cannot_open(path)) {
             // While another process creates the store, SQLite refuses to change the journal mode at once, whatever its
             // busy timeout.
@@ -174,17 +168,29 @@ fn set_up(connection: &Connection, path: &Path, lock_wait: Duration) -> Result<(
     }
 }
 
+fn not_a_store(path: &Path, reason: &str) -> StoreError {
+    StoreError::NotAStore {
+        place: path.display().to_string(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn unopened(path: &Path, source: std::io::Error) -> StoreError {
+    StoreError::File {
+        doing: "open",
+        path: path.to_owned(),
+        source,
+    }
+}
+
 /// Converts SQLite's errors from opening the file.
 fn cannot_open(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
     move |source| match source.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => StoreError::NotAStore {
-            place: path.display().to_string(),
-            reason: "it isn't an SQLite database".to_owned(),
-        },
-        Some(rusqlite::ErrorCode::CannotOpen) => StoreError::Open {
-            path: path.to_owned(),
-            source: open_failure(path).unwrap_or_else(|| std::io::Error::other(source)),
-        },
+        Some(rusqlite::ErrorCode::NotADatabase) => not_a_store(path, "it isn't an SQLite database"),
+        Some(rusqlite::ErrorCode::CannotOpen) => unopened(
+            path,
+            open_failure(path).unwrap_or_else(|| std::io::Error::other(source)),
+        ),
         _ => during("opening the store")(source),
     }
 }
@@ -216,8 +222,7 @@ fn migrate(
     FailPoint::StoreMigrated.pass()?;
     // No special error at the commit: the data is the same whether it took effect or not.
     transaction.commit().map_err(&failed)?;
-    FailPoint::StoreMigrationCommitted.pass()?;
-    Ok(())
+    FailPoint::StoreMigrationCommitted.pass()
 }
 
 /// Runs [`recognise`] in a transaction: another process may be creating the store, and a half-created one would look like
@@ -258,10 +263,7 @@ fn recognise(
             _ => Err(other_format(found.to_string())),
         },
         (FORMER_APPLICATION_ID, found) => Err(other_format(format!("0.{found}"))),
-        _ => Err(StoreError::NotAStore {
-            place: path.display().to_string(),
-            reason: "it is another program's SQLite database".to_owned(),
-        }),
+        _ => Err(not_a_store(path, "it is another program's SQLite database")),
     }
 }
 

@@ -100,8 +100,8 @@ create table text_change (
     primary key (counter, digest)
 ) strict, without rowid;
 
--- Overrides of operators. Products are stored as clients see them; a base is what loads brought of a product, stored only
--- while it differs. It exists from `from_revision` on, and until before `until_revision`.
+-- Overrides of operators. Versions are products as clients see them. While overrides change a product, product_base has the
+-- version that loads brought. A version that clients never saw has the revisions 0 and 0.
 create table catalog_override (
     number      integer primary key,
     definition  text not null, -- JSON
@@ -117,32 +117,16 @@ create table catalog_override (
 ) strict;
 create index open_override on catalog_override (number) where status <> 'ended';
 
-create table base_version (
-    id                   integer primary key,
-    code                 text not null,
-    from_revision        integer not null,
-    until_revision       integer,
-    digest               blob not null,
-    content_start        integer,
-    content_end          integer,
-    discount_multiplier  text not null,
-    is_orderable         integer not null,
-    countries            text not null,
-    categories           text not null,
-    own_texts            text not null, -- JSON array
-    document             blob not null  -- packed
-) strict;
-create unique index live_base on base_version (code) where until_revision is null;
-create index base_history on base_version (code, from_revision);
-create index base_retired on base_version (until_revision) where until_revision is not null;
-
--- The texts of bases, which a prune keeps.
-create table base_text (
-    base_version_id  integer not null references base_version (id),
-    digest           blob not null references markdown_text (digest),
-    primary key (base_version_id, digest)
+create table product_base (
+    code            text not null,
+    version_id      integer not null references product_version (id),
+    from_revision   integer not null,
+    until_revision  integer,
+    primary key (code, from_revision)
 ) strict, without rowid;
-create index base_text_digest on base_text (digest);
+create unique index live_base on product_base (code) where until_revision is null;
+create index base_of_version on product_base (version_id);
+create index base_retired on product_base (until_revision) where until_revision is not null;
 
 create table api_key (
     prefix          text primary key,

@@ -1,39 +1,37 @@
 //! Places of the rows of endpoints: in PostgreSQL beside the others, in SQLite in a file of their own, since loads hold the
-//! store's only writer's lock.
+//! store's only writer's lock. A backup of a store has them in tables of its own.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 
-use super::WebhookState;
-use super::rows::{Changed, pause_all, state};
+use super::{
+    Attempt, Endpoint, WebhookState, Which, add_attempts, count, delete, from_json, insert,
+    pause_all, paused, set_fingerprint, state, to_json,
+};
 use crate::StoreError;
-use crate::audit::{AuditContext, log};
-use crate::db::{Db, Tx, values, write_quickly};
+use crate::audit::{self, AuditContext, Change};
+use crate::db::{self, Db, Tx, values, write_quickly};
 use crate::fail_point::FailPoint;
 use crate::postgres::{BEGIN, Lock};
-use crate::sqlite::{
-    FileId, Partial, committed, connect, during, file_id, plain_connection, with_ending,
-};
+use crate::sqlite::{Partial, SqliteStore, connect, during, plain_connection, with_ending};
 
-pub(super) const READING: &str = "reading the webhooks";
-pub(super) const WRITING: &str = "writing the webhooks";
+const READING: &str = "reading the webhooks";
+const WRITING: &str = "writing the webhooks";
 
-/// Maximum time that a deliverer waits for another writer of the file.
-const DELIVERY_WAIT: Duration = Duration::from_secs(5);
+/// Maximum time that a deliverer or a restore waits for another writer of the file.
+const WAIT: Duration = Duration::from_secs(5);
 
 /// SQL for the database in which the rows are: a replica that takes over has the same, a copy by `pg_restore` another.
 const ORIGIN: &str = "(select oid::text from pg_catalog.pg_database where datname = current_database()) \
      || ' ' || (select system_identifier::text from pg_catalog.pg_control_system())";
 
+/// Reason of the status of restored endpoints.
+const RESTORED: &str = "a backup was restored; `vitrine webhooks enable` goes on";
+
 /// Reason of the status of endpoints in a copy of a database.
 const COPIED: &str = "the database is a copy; `vitrine webhooks enable` goes on";
-
-/// Connection of deliverers and polls to the file, opened at the first use.
-#[derive(Default)]
-pub(crate) struct Held(Mutex<Option<(Connection, FileId)>>);
 
 /// Returns the path of the file of an SQLite store.
 pub(crate) fn path(store: &Path) -> PathBuf {
@@ -41,7 +39,7 @@ pub(crate) fn path(store: &Path) -> PathBuf {
 }
 
 /// Creates the file, without endpoints.
-pub(crate) fn create(path: &Path, store_id: &str) -> Result<(), StoreError> {
+fn create(path: &Path, store_id: &str) -> Result<(), StoreError> {
     let partial = Partial::create_beside(path)?;
     let connection = plain_connection(partial.path(), Duration::ZERO)?;
     let made = connection.execute_batch(include_str!("../sqlite/webhooks.sql"));
@@ -53,7 +51,7 @@ pub(crate) fn create(path: &Path, store_id: &str) -> Result<(), StoreError> {
 }
 
 /// Opens the file, and refuses that of another store.
-pub(crate) fn open(path: &Path, store_id: &str, wait: Duration) -> Result<Connection, StoreError> {
+fn open(path: &Path, store_id: &str, wait: Duration) -> Result<Connection, StoreError> {
     let connection = connect(path, wait)?;
     match id(&connection, "webhook_state")? == store_id {
         true => Ok(connection),
@@ -76,7 +74,9 @@ pub(super) fn read<T: Default>(
     work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     match db {
-        Db::Sqlite(_) => on_file(db, |connection| work(&mut Tx::sqlite(connection, READING))),
+        Db::Sqlite(store) => on_file(store, |connection| {
+            work(&mut Tx::sqlite(connection, READING))
+        }),
         Db::Postgres(_) => db.quick(READING, work),
     }
 }
@@ -98,48 +98,29 @@ pub(super) fn deliver<T: Default>(
     work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     match db {
-        Db::Sqlite(_) => on_file(db, |connection| {
-            let transaction = connection
-                .transaction_with_behavior(TransactionBehavior::Immediate)
-                .map_err(during(WRITING))?;
-            let done = work(&mut Tx::sqlite(&transaction, WRITING))?;
-            transaction.commit().map_err(during(WRITING))?;
-            Ok(done)
+        Db::Sqlite(store) => on_file(store, |connection| {
+            db::write(connection, None, WRITING, work)
         }),
         Db::Postgres(store) => write_quickly(store, BEGIN, WRITING, work),
     }
 }
 
-/// Runs `work` on the held connection to the file; returns the default if there is none.
+/// Runs `work` on the held connection of deliverers and polls to the file; returns the default if there is no file.
 fn on_file<T: Default>(
-    db: Db<'_>,
+    store: &SqliteStore,
     work: impl FnOnce(&mut Connection) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let Db::Sqlite(store) = db else {
-        return Ok(T::default());
-    };
     let path = path(&store.path);
-    let Ok(file) = file_id(&path) else {
+    if !path.exists() {
         return Ok(T::default());
-    };
-    let Held(held) = &store.webhooks;
-    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-    if held.as_ref().is_none_or(|(_, opened)| *opened != file) {
-        let store = id(&store.quick()?.connection, "state")?;
-        let connection = open(&path, &store, DELIVERY_WAIT)?;
+    }
+    let open = || {
+        let connection = open(&path, &store.quick(|store| id(store, "state"))?, WAIT)?;
         // A power failure may lose the last deliveries: they are repeated.
         let set = connection.execute_batch("pragma synchronous = normal");
-        set.map_err(during(READING))?;
-        *held = Some((connection, file));
-    }
-    let Some((connection, _)) = held.as_mut() else {
-        return Ok(T::default());
+        set.map_err(during(READING)).map(|()| connection)
     };
-    let outcome = work(connection);
-    if !(store.stays_open && matches!(outcome, Ok(_) | Err(StoreError::Busy { .. }))) {
-        *held = None;
-    }
-    outcome
+    store.webhooks.with(&path, store.stays_open, open, work)
 }
 
 /// Runs an operator's change, with its entries for the audit log. In SQLite it is a transaction of the file within one of the
@@ -148,13 +129,13 @@ pub(super) fn change<T: Default>(
     db: Db<'_>,
     creates: bool,
     context: &AuditContext,
-    work: impl FnOnce(&mut Tx<'_>) -> Result<Changed<T>, StoreError>,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(T, Vec<Change>), StoreError>,
 ) -> Result<T, StoreError> {
     let Db::Sqlite(store) = db else {
         return db.write(Lock::Keys, FailPoint::WebhooksCommitted, WRITING, |tx| {
             pause_copies(tx)?;
             let (done, changes) = work(tx)?;
-            log::write(tx, context, changes)?;
+            audit::write(tx, context, changes)?;
             FailPoint::WebhooksWritten.pass()?;
             Ok(done)
         });
@@ -170,13 +151,13 @@ pub(super) fn change<T: Default>(
             (false, false) => return Ok(T::default()),
         }
         let mut connection = open(&path, &store_id, store.lock_wait)?;
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(during(WRITING))?;
-        let (done, changes) = work(&mut Tx::sqlite(&transaction, WRITING))?;
-        log::write(tx, context, changes)?;
-        FailPoint::WebhooksWritten.pass()?;
-        committed(transaction.commit(), FailPoint::WebhooksCommitted, WRITING)?;
+        let committed = Some(FailPoint::WebhooksCommitted);
+        let done = db::write(&mut connection, committed, WRITING, |endpoints| {
+            let (done, changes) = work(endpoints)?;
+            audit::write(tx, context, changes)?;
+            FailPoint::WebhooksWritten.pass()?;
+            Ok(done)
+        })?;
         is_done = true;
         Ok(done)
     });
@@ -187,23 +168,21 @@ pub(super) fn change<T: Default>(
     }
 }
 
-/// Reads the state. Endpoints that came with a copy of a PostgreSQL database are paused first.
-pub(super) fn state_of(db: Db<'_>) -> Result<WebhookState, StoreError> {
-    if let Db::Postgres(_) = db {
-        let sql = format!("select origin = {ORIGIN} from vitrine.webhook_state");
-        if !db.quick(READING, |tx| tx.value(&sql, &[]))? {
-            return db.write(Lock::Keys, FailPoint::WebhooksCommitted, WRITING, |tx| {
-                pause_copies(tx)?;
-                state(tx)
-            });
+/// Pauses endpoints that came with a copy of a PostgreSQL database, if they are active.
+pub(super) fn pause_copy(db: Db<'_>) -> Result<(), StoreError> {
+    let sql = format!("select origin = {ORIGIN} from vitrine.webhook_state");
+    match db {
+        Db::Postgres(_) if !db.quick(READING, |tx| tx.value(&sql, &[]))? => {
+            let committed = FailPoint::WebhooksCommitted;
+            db.write(Lock::Keys, committed, WRITING, pause_copies)
         }
+        _ => Ok(()),
     }
-    read(db, state)
 }
 
 /// Pauses all endpoints if the database is a copy of the one in which they were active: a copy for trying things out notifies
 /// nobody.
-pub(crate) fn pause_copies(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+fn pause_copies(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     // Held until the commit, so that one of several processes does it.
     let sql = format!("select origin, {ORIGIN} from vitrine.webhook_state for update");
     let origins = tx.row(&sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -218,4 +197,112 @@ pub(crate) fn pause_copies(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     }
     let sql = "update vitrine.webhook_state set origin = $1";
     tx.execute(sql, values![&now]).map(drop)
+}
+
+/// Endpoints of a backup.
+#[derive(Debug, Default)]
+pub(crate) struct BackedUp {
+    state: WebhookState,
+    /// Oldest first.
+    endpoints: Vec<Endpoint>,
+    /// Oldest first, each with the id of its endpoint.
+    attempts: Vec<(String, Attempt)>,
+}
+
+/// Writes the endpoints of the SQLite store at `store` into its new backup.
+pub(crate) fn write_backup(
+    store: &Path,
+    store_id: &str,
+    backup: &Connection,
+) -> Result<(), StoreError> {
+    let path = path(store);
+    if !path.exists() {
+        return Ok(());
+    }
+    let mut connection = open(&path, store_id, WAIT)?;
+    let transaction = connection.transaction().map_err(during(READING))?;
+    let from = &mut Tx::sqlite(&transaction, READING);
+    let to = &mut Tx::sqlite(backup, WRITING);
+    let state = state(from)?;
+    let sql = "insert into vitrine.webhook_state (changes, key_fingerprint) values ($1, $2)";
+    to.execute(sql, values![state.changes, &state.key_fingerprint])?;
+    let sql = "insert into vitrine.webhook_endpoint (id, document) values ($1, $2)";
+    for row in super::read(from, Which::All)? {
+        to.execute(sql, values![&row.endpoint.id, &to_json(&row.endpoint)?])?;
+    }
+    let sql =
+        "insert into vitrine.webhook_attempt (endpoint, number, document) values ($1, $2, $3)";
+    for (number, (endpoint, attempt)) in attempts(from)?.iter().enumerate() {
+        to.execute(sql, values![endpoint, number as u64, &to_json(attempt)?])?;
+    }
+    Ok(())
+}
+
+/// Reads the endpoints of a backup.
+pub(crate) fn read_backup(backup: &Connection) -> Result<BackedUp, StoreError> {
+    let tx = &mut Tx::sqlite(backup, READING);
+    let sql = "select document from vitrine.webhook_endpoint order by rowid";
+    Ok(BackedUp {
+        endpoints: tx.rows(sql, &[], |row| from_json(row.get(0)?))?,
+        state: state(tx)?,
+        attempts: attempts(tx)?,
+    })
+}
+
+fn attempts(tx: &mut Tx<'_>) -> Result<Vec<(String, Attempt)>, StoreError> {
+    let sql =
+        "select endpoint, document from vitrine.webhook_attempt /*scan*/ order by endpoint, number";
+    tx.rows(sql, &[], |row| Ok((row.get(0)?, from_json(row.get(1)?)?)))
+}
+
+/// Pauses the endpoints of the SQLite store at `store`, which are about to be replaced.
+pub(crate) fn pause(store: &Path, store_id: &str) -> Result<(), StoreError> {
+    match path(store).exists() {
+        true => write_file(store, store_id, |tx| pause_all(tx, RESTORED)),
+        false => Ok(()),
+    }
+}
+
+/// Replaces the endpoints of the SQLite store at `store` by those of a backup, paused; after everything else.
+pub(crate) fn restore_file(
+    store: &Path,
+    store_id: &str,
+    backup: &BackedUp,
+) -> Result<(), StoreError> {
+    let path = path(store);
+    let created = match (path.exists(), backup.endpoints.is_empty()) {
+        (false, true) => return Ok(()),
+        (false, false) => create(&path, store_id),
+        (true, _) => Ok(()),
+    };
+    let restored = created.and_then(|()| write_file(store, store_id, |tx| replace(tx, backup)));
+    restored.map_err(|source| StoreError::WebhooksNotRestored(Box::new(source)))
+}
+
+/// Replaces the endpoints of a PostgreSQL store by those of a backup, paused.
+pub(crate) fn restore_in(tx: &mut Tx<'_>, backup: &BackedUp) -> Result<(), StoreError> {
+    pause_copies(tx)?;
+    replace(tx, backup)
+}
+
+fn replace(tx: &mut Tx<'_>, backup: &BackedUp) -> Result<(), StoreError> {
+    let standing = super::read(tx, Which::All)?.into_iter();
+    let ids: Vec<String> = standing.map(|row| row.endpoint.id).collect();
+    delete(tx, &ids)?;
+    for endpoint in &backup.endpoints {
+        insert(tx, &paused(endpoint.clone(), RESTORED))?;
+    }
+    let attempts = backup.attempts.iter().map(|(id, one)| (&**id, one));
+    add_attempts(tx, &attempts.collect::<Vec<_>>())?;
+    set_fingerprint(tx, backup.state.key_fingerprint.as_deref())?;
+    count(tx)
+}
+
+fn write_file(
+    store: &Path,
+    store_id: &str,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut connection = open(&path(store), store_id, WAIT)?;
+    db::write(&mut connection, None, WRITING, work)
 }

@@ -6,33 +6,21 @@ use vitrine_model::key::KeyRecord;
 use vitrine_store::assortment::{AssortmentVersion, MAX_CODES, NewAssortment};
 use vitrine_store::{Store, StoreError};
 
-use crate::Rule;
 use crate::keys::{record, write};
 use crate::products::second;
+use crate::rules;
 
-pub const ALL: [Rule; 9] = [
-    (
-        "versions of an assortment follow each other",
-        versions_follow,
-    ),
-    ("a stale edit changes nothing", stale_edits_are_refused),
-    ("one of two concurrent edits is refused", one_edit_wins),
-    (
-        "an assortment in use isn't removed",
-        used_ones_are_not_removed,
-    ),
-    ("a key has a live assortment or none", keys_name_live_ones),
-    ("only unknown versions are read", only_unknown_ones_are_read),
-    ("the history has each version since", history_has_each),
-    (
-        "all rules have ten million codes at most",
-        codes_are_limited,
-    ),
-    (
-        "an acceptance is later than the one before",
-        acceptances_grow,
-    ),
-];
+rules! {
+    versions_follow,
+    stale_edits_are_refused,
+    one_edit_wins,
+    used_ones_are_not_removed,
+    keys_name_live_ones,
+    only_unknown_ones_are_read,
+    history_has_each,
+    codes_are_limited,
+    acceptances_grow,
+}
 
 /// Returns a change; `rules` are no JSON: a store doesn't look into them.
 pub fn new(name: &str, rules: Option<&str>) -> NewAssortment {

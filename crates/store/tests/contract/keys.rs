@@ -1,28 +1,23 @@
-//! API keys: read together, changed in one transaction, with a counter of changes.
+//! API keys: read together, changed in one transaction, with a counter of changes. And their requests by day.
 
-use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use jiff::civil::{Date, date};
+use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, NewKey};
 use vitrine_model::quota::Quota;
 use vitrine_store::Store;
+use vitrine_store::record::KeyDay;
 
-use crate::Rule;
 use crate::products::second;
+use crate::rules;
 
-pub const ALL: [Rule; 5] = [
-    ("keys come back as they were written", keys_come_back),
-    (
-        "a decision sees all keys and may do nothing",
-        a_decision_may_do_nothing,
-    ),
-    (
-        "a changed key is written in its place",
-        a_changed_key_is_written_in_its_place,
-    ),
-    ("the use of a key doesn't change it", use_is_no_change),
-    (
-        "every write of a key fits its digest",
-        writes_fit_the_digest,
-    ),
-];
+rules! {
+    keys_come_back,
+    a_decision_may_do_nothing,
+    a_changed_key_is_written_in_its_place,
+    use_is_no_change,
+    writes_fit_the_digest,
+    requests_add_up,
+    old_days_are_deleted,
+}
 
 pub fn record(seed: u8, created_at: i64) -> KeyRecord {
     let key = NewKey::from_random(KeyKind::Live, &[seed; NewKey::RANDOM_BYTES]);
@@ -153,4 +148,52 @@ fn writes_fit_the_digest(store: &Store) {
         .record_key_use(&[(full.prefix.clone(), second(900))])
         .unwrap();
     assert_eq!(store.check().unwrap(), []);
+}
+
+pub fn day(day: Date, prefix: &str, requests: u64, charged: u64) -> KeyDay {
+    KeyDay {
+        day,
+        prefix: prefix.to_owned(),
+        counts: KeyRequests { requests, charged },
+    }
+}
+
+/// First day of all tests.
+pub const FIRST: Date = date(2026, 1, 30);
+
+fn requests_add_up(store: &Store) {
+    let next = date(2026, 1, 31);
+    let before = store.state().unwrap();
+    assert_eq!(store.key_days(Date::MIN).unwrap(), []);
+    store.add_key_days(&[], FIRST).unwrap();
+    let days = [day(FIRST, "b", 3, 2), day(FIRST, "a", 1, 0)];
+    store.add_key_days(&days, FIRST).unwrap();
+    let days = [day(next, "b", 5, 5), day(FIRST, "b", 10, 1)];
+    store.add_key_days(&days, FIRST).unwrap();
+    let found = store.key_days(FIRST).unwrap();
+    let expected = [
+        day(next, "b", 5, 5),
+        day(FIRST, "a", 1, 0),
+        day(FIRST, "b", 13, 3),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(store.key_days(next).unwrap(), expected[..1]);
+    assert_eq!(store.state().unwrap(), before, "servers needn't notice");
+    assert_eq!(store.check().unwrap(), []);
+}
+
+fn old_days_are_deleted(store: &Store) {
+    let keys: Vec<KeyDay> = (0..1_500)
+        .map(|key| day(FIRST, &format!("k{key}"), 1, 1))
+        .collect();
+    store.add_key_days(&keys, FIRST).unwrap();
+    let next = date(2026, 1, 31);
+    let count = || store.key_days(Date::MIN).unwrap().len();
+    assert_eq!(count(), 1_500);
+    let days = [day(next, "a", 1, 1)];
+    store.add_key_days(&days, next).unwrap();
+    assert_eq!(count(), 501, "a bounded number at once");
+    store.add_key_days(&days, next).unwrap();
+    let left = store.key_days(Date::MIN).unwrap();
+    assert_eq!(left, [day(next, "a", 2, 2)]);
 }

@@ -3,29 +3,21 @@
 use std::thread;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_store::audit::{AuditAction, AuditContext};
+use vitrine_store::audit::AuditAction;
 use vitrine_store::operators::{
     MAX_SESSIONS, NewSession, Operator, OperatorChange, PasswordHash, Role,
 };
 use vitrine_store::{Store, StoreError};
 
-use crate::Rule;
+use crate::audited::by_tester as context;
+use crate::rules;
 
-pub const ALL: [Rule; 4] = [
-    (
-        "operators are added, changed and removed with entries in the log",
-        changes_are_logged,
-    ),
-    (
-        "one owner is left, whoever changes others",
-        last_owner_stays,
-    ),
-    (
-        "sessions end with any change of their operator",
-        sessions_end,
-    ),
-    ("sessions are bounded, and used", sessions_are_bounded),
-];
+rules! {
+    changes_are_logged,
+    last_owner_stays,
+    sessions_end,
+    sessions_are_bounded,
+}
 
 const BEGAN: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -44,15 +36,6 @@ fn change(stamp: &str) -> OperatorChange {
         role: None,
         password: None,
         stamp: stamp.to_owned(),
-    }
-}
-
-fn context(action: AuditAction) -> AuditContext {
-    AuditContext {
-        by: "olga".to_owned(),
-        note: Some("ticket 7".to_owned()),
-        action,
-        confirmation: None,
     }
 }
 

@@ -7,11 +7,11 @@ use vitrine_store::overrides::{
     NewOverride, OverriddenProduct, OverrideEnd, OverrideStatus, StorePublication,
 };
 use vitrine_store::prepared::PreparedProduct;
-use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct};
+use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct, VersionSpan};
 
 use crate::Rule;
 use crate::history::at;
-use crate::products::{product, product_with_text, publish, publish_texts, second};
+use crate::products::{product, product_with_text, publish, publish_texts, put_text, read, second};
 
 pub const ALL: [Rule; 6] = [
     ("overrides begin and end", overrides_begin_and_end),
@@ -190,20 +190,29 @@ fn base_lies_beside(store: &Store, put: fn(&mut dyn StorePublication, &StoredPro
 
 fn base_alone_is_a_revision(store: &Store) {
     publish(store, &[product("A", "1"), product("B", "1")], second(10)).unwrap();
-    for (document, expected) in [("2", Some(2)), ("3", Some(3))] {
+    let later = [product("A", "2"), product_with_text("A", "# Never seen")];
+    for (base, expected) in later.iter().zip([Some(2), Some(3)]) {
         let mut publication = store.publish().unwrap();
-        publication
-            .put_base(prepared(&product("A", document)))
-            .unwrap();
-        assert_eq!(commit(publication, second(20)), expected, "{document}");
+        put_text(&mut *publication, "# Never seen");
+        publication.put_base(prepared(base)).unwrap();
+        assert_eq!(commit(publication, second(20)), expected, "{base:?}");
     }
-    let base = |number| {
-        bases(store, Moment::Revision(number))
-            .unwrap()
-            .remove(0)
-            .document
-    };
-    assert_eq!([1, 2, 3].map(base), ["1", "2", "3"]);
+    let base = |number| bases(store, Moment::Revision(number)).unwrap().remove(0);
+    assert_eq!([2, 3].map(base), later);
+    assert_eq!(base(1), product("A", "1"));
+    // Clients see nothing of it: no version, no change, no text.
+    let spans = store.version_spans(&later[0].code, 9).unwrap();
+    assert_eq!(
+        spans,
+        [VersionSpan {
+            from: 1,
+            until: None
+        }]
+    );
+    for number in [2, 3] {
+        assert_eq!(store.revision_changes(number, None, None, 9).unwrap(), []);
+    }
+    assert_eq!(read(store, Timestamp::MIN).texts, []);
     assert_eq!(store.check().unwrap(), []);
 }
 

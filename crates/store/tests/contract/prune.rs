@@ -7,28 +7,19 @@ use vitrine_model::content::TextDigest;
 use vitrine_store::record::{Availability, Keep, Moment, PruneReport, StoredProduct};
 use vitrine_store::{Store, StoreError, TextStatus};
 
-use crate::Rule;
 use crate::history::at;
 use crate::products::{product, publish, publish_texts, read, restore, second};
+use crate::rules;
 
-pub const ALL: [Rule; 7] = [
-    ("kept revisions stay as they were", kept_revisions_stay),
-    ("pruned revisions are refused", pruned_revisions_are_refused),
-    ("revisions are kept by time", revisions_are_kept_by_time),
-    (
-        "a text stays while it is served",
-        a_text_stays_while_it_is_served,
-    ),
-    (
-        "a text that was taken down stays",
-        a_text_that_was_taken_down_stays,
-    ),
-    ("a plan is what is done", a_plan_is_what_is_done),
-    (
-        "an empty store has nothing to prune",
-        an_empty_store_has_nothing_to_prune,
-    ),
-];
+rules! {
+    kept_revisions_stay,
+    pruned_revisions_are_refused,
+    revisions_are_kept_by_time,
+    a_text_stays_while_it_is_served,
+    a_text_that_was_taken_down_stays,
+    a_plan_is_what_is_done,
+    an_empty_store_has_nothing_to_prune,
+}
 
 /// Long after all revisions: only live texts are still served.
 const LATER: Timestamp = Timestamp::MAX;

@@ -6,39 +6,32 @@ use std::thread;
 use jiff::{Timestamp, ToSpan};
 use vitrine_store::audit::AuditAction;
 use vitrine_store::webhooks::{
-    Attempt, DeliveryUpdate, Endpoint, EndpointChange, EndpointStatus, EventFormat, KEPT_ATTEMPTS,
-    Lease, MAX_SECRETS, NewEndpoint, PendingEvent, Progress,
+    Attempt, DeliveryUpdate, Endpoint, EndpointChange, EndpointStatus, KEPT_ATTEMPTS, Lease,
+    MAX_SECRETS, PendingEvent, Progress,
 };
 use vitrine_store::{IfMissing, Store, StoreError, open};
 
-use crate::Rule;
 use crate::audited::{by_tester, restore};
 use crate::kept::{Kept, on_both};
+use crate::rules;
 
-pub const ALL: [Rule; 8] = [
-    (
-        "an endpoint is created, read and deleted",
-        endpoint_is_created,
-    ),
-    ("an endpoint is leased by one", endpoint_is_leased_by_one),
-    ("a late writer is fenced", late_writer_is_fenced),
-    ("deliveries are written", deliveries_are_written),
-    ("operators change an endpoint", operators_change_an_endpoint),
-    ("secrets overlap", secrets_overlap),
-    ("endpoints move with their key", endpoints_move),
-    ("the last attempts are kept", last_attempts_are_kept),
-];
+rules! {
+    endpoint_is_created,
+    endpoint_is_leased_by_one,
+    late_writer_is_fenced,
+    deliveries_are_written,
+    operators_change_an_endpoint,
+    secrets_overlap,
+    endpoints_move,
+    last_attempts_are_kept,
+}
 
-fn new(id: &str) -> NewEndpoint {
-    NewEndpoint {
-        id: id.to_owned(),
-        key: "vitrine_1".to_owned(),
-        url: "https://partner.example/hook".to_owned(),
+fn new(id: &str) -> Endpoint {
+    let [id, key, url, position] = [id, "vitrine_1", "https://partner.example/hook", "p1"];
+    let (key, url) = (key.to_owned(), url.to_owned());
+    Endpoint {
         filters: "countries_redeemable_in=SE".to_owned(),
-        api_version: None,
-        format: EventFormat::default(),
-        salt: [7; 16],
-        position: "p1".to_owned(),
+        ..Endpoint::new(id.to_owned(), key, url, [7; 16], position.to_owned())
     }
 }
 
@@ -269,15 +262,16 @@ fn secrets_overlap(store: &Store) {
     create(store, "a");
     let now = Timestamp::now();
     let hour = now.checked_add(1.hour()).unwrap();
+    let rotate = |number, overlap_ends_at| {
+        let salt = [number; 16];
+        let rotated = EndpointChange::Rotate {
+            salt,
+            overlap_ends_at,
+        };
+        change(store, "a", &rotated)
+    };
     for number in 0..6 {
-        let changed = change(
-            store,
-            "a",
-            &EndpointChange::Rotate {
-                salt: [number; 16],
-                overlap_ends_at: hour,
-            },
-        );
+        let changed = rotate(number, hour);
         assert!(changed.secrets.len() <= MAX_SECRETS);
         assert_eq!(changed.secrets[0].salt, [number; 16]);
         assert_eq!(changed.secrets[0].ends_at, None);
@@ -287,14 +281,7 @@ fn secrets_overlap(store: &Store) {
                 .all(|secret| secret.ends_at.is_some())
         );
     }
-    let ended = change(
-        store,
-        "a",
-        &EndpointChange::Rotate {
-            salt: [9; 16],
-            overlap_ends_at: now,
-        },
-    );
+    let ended = rotate(9, now);
     assert_eq!(ended.secrets.len(), 1, "without overlap");
 }
 
@@ -334,6 +321,17 @@ fn last_attempts_are_kept(store: &Store) {
     assert_eq!(store.attempts("a").unwrap(), expected);
 }
 
+/// Runs SQL where the rows of webhooks are.
+fn run_on_webhooks(kept: &Kept<'_>, sql: &str) {
+    match kept.url.strip_prefix("sqlite:") {
+        Some(path) => {
+            let file = rusqlite::Connection::open(format!("{path}-webhooks")).unwrap();
+            file.execute_batch(sql).unwrap();
+        }
+        None => (kept.run)(sql),
+    }
+}
+
 /// A lease that its holder doesn't renew ends by the store's clock.
 #[test]
 fn lease_ends_by_the_clock_of_the_store() {
@@ -341,21 +339,17 @@ fn lease_ends_by_the_clock_of_the_store() {
         let store = kept.open();
         create(&store, "a");
         let (first, _) = take(&store, &["a"]).pop().unwrap();
-        let webhooks = |sql: &str| match kept.url.strip_prefix("sqlite:") {
-            Some(path) => {
-                let path = format!("{path}-webhooks");
-                rusqlite::Connection::open(path)
-                    .unwrap()
-                    .execute_batch(sql)
-                    .unwrap();
-            }
-            None => (kept.run)(sql),
-        };
         assert_eq!(take(&store, &["a"]), []);
-        webhooks("update webhook_endpoint set leased_until = leased_until - 30000");
+        run_on_webhooks(
+            kept,
+            "update webhook_endpoint set leased_until = leased_until - 30000",
+        );
         let (second, _) = take(&store, &["a"]).pop().unwrap();
         assert!(second.fence > first.fence);
-        webhooks("update webhook_endpoint set clock = 'an earlier start'");
+        run_on_webhooks(
+            kept,
+            "update webhook_endpoint set clock = 'an earlier start'",
+        );
         assert_eq!(take(&store, &["a"]).len(), 1);
     });
 }
@@ -404,13 +398,7 @@ fn damaged_endpoint_is_found_by_the_check() {
         let store = kept.open();
         create(&store, "wh_1");
         let damage = "update webhook_endpoint set document = '{}'";
-        match kept.url.strip_prefix("sqlite:") {
-            Some(path) => {
-                let file = rusqlite::Connection::open(format!("{path}-webhooks")).unwrap();
-                file.execute_batch(damage).unwrap();
-            }
-            None => (kept.run)(damage),
-        }
+        run_on_webhooks(kept, damage);
         assert_eq!(store.check().unwrap()[0].rule, "webhook");
     });
 }

@@ -11,57 +11,22 @@ use crate::{address, codes, history, open, product, publish, told, wait_for};
 
 /// Creates an authority and a certificate of it for `localhost`, in the cluster's directory.
 fn certify(cluster: &Cluster) {
-    let path = |name: &str| cluster.path(name).display().to_string();
-    let openssl = |arguments: &[&str]| {
-        let mut command = Command::new("openssl");
-        command
-            .args(arguments)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        assert!(
-            command.status().expect("openssl runs").success(),
-            "{arguments:?}"
-        );
-    };
-    let new = [
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "9",
-    ];
-    for (name, subject) in [
-        ("authority", "/CN=Test authority"),
-        ("stranger", "/CN=Another authority"),
+    let new = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9";
+    for arguments in [
+        "-subj /CN=authority -keyout authority.key -out authority.pem",
+        "-subj /CN=stranger -keyout stranger.key -out stranger.pem",
+        "-subj /CN=localhost -addext subjectAltName=DNS:localhost \
+         -addext basicConstraints=CA:FALSE -CA authority.pem -CAkey authority.key \
+         -keyout server.key -out server.pem",
     ] {
-        let (key, out) = (path(&format!("{name}.key")), path(&format!("{name}.pem")));
-        openssl(&[&new[..], &["-subj", subject, "-keyout", &key, "-out", &out]].concat());
+        let mut command = Command::new("openssl");
+        command.args(new.split(' ')).args(arguments.split(' '));
+        command.current_dir(cluster.path("")).stderr(Stdio::null());
+        assert!(command.status().expect("openssl runs").success());
     }
-    let (authority, authority_key) = (path("authority.pem"), path("authority.key"));
-    let (key, out) = (path("server.key"), path("server.pem"));
-    let signed = [
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-        "subjectAltName=DNS:localhost",
-        "-addext",
-        "basicConstraints=CA:FALSE",
-        "-CA",
-        &authority,
-        "-CAkey",
-        &authority_key,
-        "-keyout",
-        &key,
-        "-out",
-        &out,
-    ];
-    openssl(&[&new[..], &signed].concat());
     let mut chown = Command::new("chown");
-    chown.arg(format!("--reference={}", path("data"))).arg(&key);
+    chown.arg(format!("--reference={}", cluster.path("data").display()));
+    chown.arg(cluster.path("server.key"));
     assert!(chown.status().expect("chown runs").success());
 }
 

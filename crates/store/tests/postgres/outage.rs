@@ -10,7 +10,7 @@ use vitrine_store::record::RevisionNote;
 use vitrine_store::{IfMissing, StoreError};
 
 use crate::cluster::{Cluster, free_port, is_installed};
-use crate::database::Database;
+use crate::new_database;
 use crate::{address, codes, open, product, publish, told, wait_for};
 
 fn assert_unreachable<T>(outcome: Result<T, StoreError>) {
@@ -53,9 +53,7 @@ fn silent_server_times_out() {
 
 #[test]
 fn silent_host_is_skipped() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let hosts = format!("@127.0.0.1:{port},");
@@ -114,9 +112,7 @@ impl Stalling {
 
 #[test]
 fn abandoned_connection_is_closed() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let (stalling, port) = Stalling::start(database.port());
     let own = format!(":{}/", database.port());
     let store = open(
@@ -157,9 +153,7 @@ fn server_started_before_its_database_recovers() {
 
 #[test]
 fn blocked_statement_times_out_and_is_cancelled() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let store = open(&database.url, IfMissing::Create).unwrap();
     // The table of the state is locked: all reads block.
     let mut holding = std::process::Command::new("psql")
@@ -192,9 +186,7 @@ fn blocked_statement_times_out_and_is_cancelled() {
 
 #[test]
 fn lock_wait_beyond_a_day_is_capped() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let address = address(&database.url);
     let followed = address.open_to_follow(IfMissing::Create, Duration::MAX);
     let followed = followed.unwrap();
@@ -206,9 +198,7 @@ fn lock_wait_beyond_a_day_is_capped() {
 
 #[test]
 fn publish_on_killed_connection_changes_nothing() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let store = open(&database.url, IfMissing::Create).unwrap();
     publish(&store, &[product("A", "1")]);
     let before = store.state().unwrap();

@@ -11,15 +11,13 @@ use vitrine_store::record::KeyDay;
 use vitrine_store::{IfMissing, Store, StoreError};
 
 use crate::cluster::Bouncer;
-use crate::database::Database;
+use crate::new_database;
 use crate::{codes, history, open, product, publish, told, wait_for};
 
 #[test]
 fn store_is_created_once_by_many_processes() {
     for _ in 0..5 {
-        let Some(database) = Database::create() else {
-            return;
-        };
+        let database = new_database!();
         let ids: Vec<String> = std::thread::scope(|scope| {
             let make = || open(&database.url, IfMissing::Create).map(|store| store.state());
             let made = [(); 8].map(|()| scope.spawn(make));
@@ -36,9 +34,7 @@ fn store_is_created_once_by_many_processes() {
 
 #[test]
 fn foreign_schema_is_refused_and_empty_one_used() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let missing = open(&database.url, IfMissing::Refuse).err().unwrap();
     assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
     database.run("create schema vitrine; create table vitrine.theirs (x int)");
@@ -59,9 +55,7 @@ fn foreign_schema_is_refused_and_empty_one_used() {
 
 #[test]
 fn database_without_utf8_is_refused_and_stays_empty() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     for encoding in ["LATIN1", "SQL_ASCII"] {
         let name = format!("{}_{}", database.name, encoding.to_lowercase());
         database.run(&format!(
@@ -95,9 +89,7 @@ fn assortment() -> NewAssortment {
 
 #[test]
 fn documented_roles_suffice() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let name = &database.name;
     let (load, serve) = (format!("load_{name}"), format!("serve_{name}"));
     // Settings of a role are overridden in each transaction.
@@ -165,57 +157,24 @@ fn documented_roles_suffice() {
     ));
 }
 
+/// Changes by SQL, each after the rule of a check that reports it.
+const HAND_MADE: &str = r#"document: update vitrine.product_document set document = '\x00' where product_version_id = 1
+version_digest: update vitrine.product_version set is_orderable = false where code = 'A'
+product_facts: update vitrine.product_version set countries = '["X"]' where code = 'A'
+content_range: update vitrine.product_version set content_end = 3 where code = 'A'
+version_life: update vitrine.product_version set until_revision = 1 where code = 'A'
+version_life: update vitrine.product_version set until_revision = 8 where code = 'A'
+live_revision: update vitrine.state set revision_id = 'x'
+live_revision: update vitrine.state set revision_id = null
+api_key: insert into vitrine.api_key values ('p', 'l', '\x00', false, null, null, null, null, 0, null, null, null, '\x00')
+key_use_orphan: insert into vitrine.api_key_use values ('p', 1)
+text_digest: insert into vitrine.markdown_text values ('\x00', '\x00')"#;
+
 #[test]
 fn check_finds_changes_by_hand() {
-    for (sql, rule) in [
-        (
-            "update vitrine.product_document set document = '\\x00' where product_version_id = 1",
-            "document",
-        ),
-        (
-            "update vitrine.product_version set is_orderable = false where code = 'A'",
-            "version_digest",
-        ),
-        (
-            "update vitrine.product_version set countries = '[\"X\"]' where code = 'A'",
-            "product_facts",
-        ),
-        (
-            "update vitrine.product_version set content_end = 3 where code = 'A'",
-            "content_range",
-        ),
-        (
-            "update vitrine.product_version set until_revision = 1 where code = 'A'",
-            "version_life",
-        ),
-        (
-            "update vitrine.product_version set until_revision = 8 where code = 'A'",
-            "version_life",
-        ),
-        (
-            "update vitrine.state set revision_id = 'x'",
-            "live_revision",
-        ),
-        (
-            "update vitrine.state set revision_id = null",
-            "live_revision",
-        ),
-        (
-            "insert into vitrine.api_key values ('p', 'l', '\\x00', false, null, null, null, null, 0, null, null, null, '\\x00')",
-            "api_key",
-        ),
-        (
-            "insert into vitrine.api_key_use values ('p', 1)",
-            "key_use_orphan",
-        ),
-        (
-            "insert into vitrine.markdown_text values ('\\x00', '\\x00')",
-            "text_digest",
-        ),
-    ] {
-        let Some(database) = Database::create() else {
-            return;
-        };
+    for damage in HAND_MADE.lines() {
+        let (rule, sql) = damage.split_once(": ").unwrap();
+        let database = new_database!();
         let store = open(&database.url, IfMissing::Create).unwrap();
         publish(&store, &[product("A", "{}"), product("B", "{}")]);
         assert_eq!(store.check().unwrap(), []);
@@ -260,9 +219,7 @@ fn state(store: &Store) -> String {
 
 #[test]
 fn sqlite_backup_is_restored_into_postgres() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let sqlite = open(
@@ -331,9 +288,7 @@ fn sqlite_backup_is_restored_into_postgres() {
 
 #[test]
 fn confirmation_in_a_backup_is_not_done_again() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let address = format!("sqlite:{}", path("old.db").display());
@@ -376,9 +331,7 @@ fn assert_ended(store: &Store, at: jiff::Timestamp) {
 
 #[test]
 fn hints_follow_changes_and_a_pooler_is_polled() {
-    let Some(database) = Database::create() else {
-        return;
-    };
+    let database = new_database!();
     let store = open(&database.url, IfMissing::Create).unwrap();
     let count = Arc::new(AtomicU64::new(0));
     let counted = || {

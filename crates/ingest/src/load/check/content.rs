@@ -9,6 +9,8 @@ use vitrine_model::content::{
 use vitrine_model::url::WebUrl;
 
 use super::fields::{Context, Faulty, Fields};
+use super::suspicious::IsText;
+use crate::html;
 use crate::load::json::Node;
 
 /// Keys of a text as Markdown, by its address, and as HTML. Made once: of each record all are looked for.
@@ -64,8 +66,7 @@ fn text(
     let [markdown_key, url_key, html_key] = KEYS.get(name);
     let html = match fields.stated(html_key) {
         Some(node) => {
-            let expected = "the text as Markdown (`_md`) or its address (`_markdown_url`): HTML is rendered, not \
-                 loaded";
+            let expected = "the text as Markdown (`_md`), in which HTML is kept, or its address (`_markdown_url`)";
             let invalid = Invalid::new("html_loaded", expected);
             Err(context.fault(&fields.at.key(html_key), Some(node), invalid))
         }
@@ -105,6 +106,15 @@ fn markdown(
                 context.warn(&at, fields.get(key), "text_blank", message);
             }
             let digest = TextDigest::of(text);
+            if let Some(node) = fields.get(key) {
+                context.check_characters(&at, node, text, IsText::Yes);
+            }
+            if html::renders_empty(text, &digest) {
+                return Err(context.fault(&at, fields.get(key), html::RENDERS_EMPTY));
+            }
+            if html::has_tags(text) {
+                context.warn(&at, fields.get(key), "html_in_text", html::HTML_IN_TEXT);
+            }
             context.texts.push((digest, text.clone().into_owned()));
             Ok(Some(digest))
         }

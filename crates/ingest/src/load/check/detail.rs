@@ -14,6 +14,9 @@ use crate::load::pointer::At;
 use crate::load::read::columns::KNOWN_TYPES;
 use crate::load::rejected::REASONS;
 
+/// Maximum length of a detail object, in bytes.
+const MAX_DETAIL_BYTES: usize = 256 << 10;
+
 /// Fields that gift cards and subscriptions share.
 const VOUCHER_FIELDS: [&str; 8] = [
     "assets",
@@ -54,6 +57,12 @@ pub(super) fn read(
         let at = product.at.key(own);
         return Err(context.fault(&at, product.stated(own), invalid));
     };
+    if detail_bytes(context, &detail) > MAX_DETAIL_BYTES {
+        let expected =
+            "a detail object of at most 256 KiB without its texts, since it is part of every page";
+        let invalid = Invalid::new("detail_too_large", expected);
+        fits = Err(context.fault(&product.at.key(own), None, invalid));
+    }
     let read = match own {
         "gift_card" => gift_card(context, &detail),
         "subscription" => subscription(context, &detail),
@@ -61,6 +70,22 @@ pub(super) fn read(
         _ => later(context, &detail, &payout_type),
     };
     fits.and(read)
+}
+
+/// Returns the length of a detail object as JSON, without Markdown; 0 if the whole record is short enough.
+fn detail_bytes(context: &Context<'_>, detail: &Fields<'_>) -> usize {
+    if context.record.json.len() <= MAX_DETAIL_BYTES {
+        return 0;
+    }
+    let length = |node: &Node<'_>| node.to_json().len();
+    let members = detail.members().iter().map(|(key, node)| match node {
+        Node::Object(texts) if key == "content_resources" => {
+            let others = texts.iter().filter(|(name, _)| !name.ends_with("_md"));
+            others.map(|(_, node)| length(node)).sum()
+        }
+        node => key.len() + length(node),
+    });
+    members.sum()
 }
 
 fn is_known_field(key: &str) -> bool {
@@ -159,13 +184,33 @@ fn expiry(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Expiry, Faul
         matches!(key, "date_policy" | "in_months" | "type")
     });
     let date_policy = context.optional(&expiry, "date_policy");
-    let in_months = context.whole(&expiry, "in_months", 0);
+    let in_months = in_months(context, &expiry);
     let kind = context.required(&expiry, "type");
     Ok(Expiry {
         date_policy: date_policy?,
         in_months: in_months?,
         kind: kind?,
     })
+}
+
+/// Reads the months until the expiry; 0 by default where they mean nothing (docs/contract/resources.md#values).
+fn in_months(context: &mut Context<'_>, expiry: &Fields<'_>) -> Result<u32, Faulty> {
+    let key = "in_months";
+    let kind = match expiry.get("type") {
+        Some(Node::Text(kind)) => kind.trim(),
+        _ => "",
+    };
+    if expiry.get(key).is_some() || !matches!(kind, "indefinite" | "do-not-show") {
+        return context.whole(expiry, key, 0);
+    }
+    let message = "absent or null; loaded as 0, since it means nothing for this type";
+    context.warn(
+        &expiry.at.key(key),
+        expiry.stated(key),
+        "default_used",
+        message,
+    );
+    Ok(0)
 }
 
 fn range(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<AmountRange, Faulty> {

@@ -11,6 +11,8 @@ use vitrine_model::content::TextDigest;
 use vitrine_model::money::Amount;
 
 use super::spreadsheet::likely_cause;
+use super::suspicious::IsText;
+use crate::assortments::suggest;
 use crate::load::json::{MAX_PROBLEMS, Node};
 use crate::load::pointer::At;
 use crate::load::read::Record;
@@ -67,6 +69,25 @@ impl<'n> Fields<'n> {
     }
 }
 
+/// Returns the value that is probably meant, to be appended to the message; empty if none is near.
+fn suggestion(invalid: Invalid, value: Option<&Node<'_>>) -> String {
+    let Some(Node::Text(text)) = value else {
+        return String::new();
+    };
+    let meant = match invalid.rule {
+        "country" => suggest::country(text),
+        "currency" => suggest::currency(text),
+        "payout_type" => suggest::payout_type(text),
+        // What is expected begins with the values of an enum.
+        _ if invalid.expected.starts_with('`') => {
+            let values = invalid.expected.split('`').skip(1).step_by(2);
+            suggest::nearest(text, values).map(str::to_owned)
+        }
+        _ => None,
+    };
+    meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
+}
+
 impl Context<'_> {
     /// Reports a fault, once for each value.
     pub(super) fn fault(
@@ -76,7 +97,10 @@ impl Context<'_> {
         invalid: Invalid,
     ) -> Faulty {
         if value != Some(&Node::Unreadable) {
-            let cause = likely_cause(self.record, &at.to_string(), value);
+            let mut cause = likely_cause(self.record, &at.to_string(), value);
+            if cause.is_empty() {
+                cause = suggestion(invalid, value);
+            }
             let message = format!("expected {}{cause}", invalid.expected);
             self.add(Severity::Fault, at, value, invalid.rule, message);
         }
@@ -135,6 +159,7 @@ impl Context<'_> {
             return Err(self.fault(at, Some(node), Invalid::new("type", "a string")));
         };
         let trimmed = text.trim();
+        self.check_characters(at, node, trimmed, IsText::No);
         if trimmed.len() != text.len() {
             let message = "blanks around it were removed";
             self.warn(at, Some(node), "blanks_trimmed", message);
@@ -286,11 +311,12 @@ impl Context<'_> {
         }
     }
 
-    /// Reads a required array of distinct texts.
+    /// Reads a required array of distinct texts, at most so many.
     pub(super) fn texts<T: Clone + Eq + Hash>(
         &mut self,
         fields: &Fields<'_>,
         key: &str,
+        (most, too_many): (usize, Invalid),
         parse: fn(&str) -> Result<T, Invalid>,
     ) -> Result<Vec<T>, Faulty> {
         let read = |context: &mut Self, at: &At<'_>, node: &Node<'_>| {
@@ -319,7 +345,10 @@ impl Context<'_> {
                 self.warn(&at.index(index), None, "repeated_value", message);
             }
         }
-        Ok(unique)
+        match unique.len() <= most {
+            true => Ok(unique),
+            false => Err(self.fault(&fields.at.key(key), None, too_many)),
+        }
     }
 
     /// Reads an optional array of amounts.

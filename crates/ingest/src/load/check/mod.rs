@@ -4,11 +4,13 @@
 //! - `detail`: detail objects of payout types
 //! - `content`: texts
 //! - `spreadsheet`: damage done by spreadsheets
+//! - `suspicious`: characters that people don't see
 
 mod content;
 mod detail;
 mod fields;
 mod spreadsheet;
+mod suspicious;
 
 use vitrine_model::Invalid;
 use vitrine_model::content::{ContentUpdate, TextDigest};
@@ -21,7 +23,11 @@ use self::fields::{Context, Faulty, Fields};
 use super::json::{MAX_PROBLEMS, Node};
 use super::pointer::At;
 use super::read::Record;
+use super::read::columns::Stated;
 use super::report::{Finding, Severity, shown};
+
+/// Maximum length of a name, in characters: it is part of every page.
+const MAX_NAME_CHARACTERS: usize = 300;
 
 /// A record without faults.
 #[derive(Debug)]
@@ -45,7 +51,13 @@ pub struct Checked {
 
 /// Checks a record. Adds faults and warnings to `findings`.
 pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
+    check_with(record, findings, &Stated::default())
+}
+
+/// As [`check`]. Adds the fields that the record has to `stated`.
+pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &Stated) -> Checked {
     let (node, problems) = Node::parse(&record.json);
+    stated.add(&node);
     let code = match &node {
         Node::Object(members) => match Fields::new(members, At::ROOT).get("code") {
             Some(Node::Text(code)) => Some(code.trim().to_owned()),
@@ -105,13 +117,29 @@ fn product(
     fields: &Fields<'_>,
 ) -> Result<(Product, ContentUpdate), Faulty> {
     // All fields are read before a fault ends the check, so that all faults are found.
-    let name = context.required(fields, "name");
+    let name = context
+        .required(fields, "name")
+        .and_then(|name: SingleLine| {
+            let is_short = name.as_str().chars().count() <= MAX_NAME_CHARACTERS;
+            let invalid = Invalid::new("name_too_long", "a name of at most 300 characters");
+            match is_short {
+                true => Ok(name),
+                false => Err(context.fault(&fields.at.key("name"), fields.get("name"), invalid)),
+            }
+        });
     let code = context.required(fields, "code");
     let currency = context.required(fields, "currency");
     let state = context.required(fields, "state");
     let is_orderable = context.flag(fields, "is_orderable");
-    let categories = context.texts(fields, "categories", str::parse::<SingleLine>);
-    let countries = context.texts(fields, "countries_redeemable_in", Country::assigned);
+    let most = Invalid::new("too_many_items", "at most 200 categories");
+    let categories = context.texts(fields, "categories", (200, most), str::parse::<SingleLine>);
+    let most = Invalid::new("too_many_items", "at most 300 countries");
+    let countries = context.texts(
+        fields,
+        "countries_redeemable_in",
+        (300, most),
+        Country::assigned,
+    );
     let customer_service = customer_service(context, fields);
     let discount_multiplier = discount_multiplier(context, fields);
     let availability = context.optional(fields, "availability");

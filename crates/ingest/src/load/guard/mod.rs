@@ -4,10 +4,12 @@
 //! share of what was live before; `--allow` raises one.
 //!
 //! - `tally`: counts the effects of a publish, and compares them with the limits (`Tally::exceeded`)
+//! - `emptied`: fields that lose their values
 //! - `percent`: shares
 //!
 //! The refusal itself is in `load::apply`: `finish` drops the publish if a limit is exceeded.
 
+mod emptied;
 mod percent;
 mod tally;
 
@@ -36,6 +38,8 @@ pub enum Rule {
     States,
     /// Live products whose list of countries or categories becomes empty.
     EmptiedLists,
+    /// Live products that lose the value of another field or text, as a share of those that have one.
+    EmptiedFields,
     /// Live products that get another currency.
     Currencies,
     /// Amounts of live products that become ten times as large or as small, or more.
@@ -46,11 +50,12 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are reported.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Retire,
         Self::NotOrderable,
         Self::States,
         Self::EmptiedLists,
+        Self::EmptiedFields,
         Self::Currencies,
         Self::Amounts,
         Self::Discounts,
@@ -64,6 +69,7 @@ impl Rule {
             Self::NotOrderable => "not-orderable",
             Self::States => "states",
             Self::EmptiedLists => "emptied-lists",
+            Self::EmptiedFields => "emptied-fields",
             Self::Currencies => "currencies",
             Self::Amounts => "amounts",
             Self::Discounts => "discounts",
@@ -78,10 +84,8 @@ impl Rule {
 
     fn default_limit(self) -> Percent {
         match self {
-            Self::Retire | Self::NotOrderable | Self::States | Self::EmptiedLists => {
-                Percent::whole(20)
-            }
             Self::Currencies | Self::Amounts | Self::Discounts => Percent::whole(5),
+            _ => Percent::whole(20),
         }
     }
 
@@ -93,6 +97,11 @@ impl Rule {
             Self::States => format!("take {count} of {live} live products out of state LIVE"),
             Self::EmptiedLists => {
                 format!("empty the countries or categories of {count} of {live} live products")
+            }
+            Self::EmptiedFields => {
+                format!(
+                    "empty a field of {count} of the {live} live products that have a value there"
+                )
             }
             Self::Currencies => format!("change the currency of {count} of {live} live products"),
             Self::Amounts => format!("change {count} of {live} live amounts tenfold or more"),

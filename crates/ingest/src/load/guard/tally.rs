@@ -7,6 +7,7 @@ use vitrine_model::money::{Amount, DiscountMultiplier};
 use vitrine_store::record::StoredProduct;
 use vitrine_store::{Publication, StoreError};
 
+use super::emptied::{self, Values};
 use super::{Allowance, Exceeded, Percent, Rule};
 use crate::load::difference::Pair;
 use crate::load::json::Node;
@@ -80,7 +81,18 @@ impl Tally {
             code,
             emptied.map(|(name, _)| (name.to_owned(), 1)),
         );
+        let fields = emptied::emptied(&old, Some(&new));
+        self.note(
+            Rule::EmptiedFields,
+            code,
+            fields.into_iter().map(|name| (name, 1)),
+        );
         self.compare_money((live, &old), (next, &new));
+    }
+
+    /// Returns the number of live products that lose the value of a field, by its name.
+    pub(crate) fn emptied(&self) -> &BTreeMap<String, u64> {
+        &self.counts[Rule::EmptiedFields as usize].by_field
     }
 
     fn compare_money(
@@ -163,7 +175,7 @@ impl Tally {
     ) -> Result<Vec<Exceeded>, StoreError> {
         let live_products = publication.live_before();
         let mut exceeded = Vec::new();
-        for (rule, count) in Rule::ALL.into_iter().zip(self.counts) {
+        for (rule, mut count) in Rule::ALL.into_iter().zip(self.counts) {
             let limit = rule.limit(allowances);
             let live = match rule {
                 // Products that weren't compared, or whose amounts didn't change, have amounts too. They are counted only if
@@ -172,6 +184,19 @@ impl Tally {
                     live_amounts(publication)?
                 }
                 Rule::Amounts => continue,
+                Rule::EmptiedFields => {
+                    let fields = emptied_beyond(limit, &count.by_field, publication)?;
+                    let Some((_, lost, live)) = fields.first() else {
+                        continue;
+                    };
+                    let live = *live;
+                    count.all = *lost;
+                    count.by_field = fields
+                        .into_iter()
+                        .map(|(field, lost, _)| (field, lost))
+                        .collect();
+                    live
+                }
                 // Other changes of hidden products count, as clients will see them.
                 Rule::Retire => live_products.saturating_sub(self.hidden),
                 _ => live_products,
@@ -217,6 +242,24 @@ fn live_amounts(publication: &mut dyn Publication) -> Result<u64, StoreError> {
         Ok(())
     })?;
     Ok(all)
+}
+
+/// Returns the fields that lose more values than the limit allows.
+fn emptied_beyond(
+    limit: Percent,
+    emptied: &BTreeMap<String, u64>,
+    publication: &mut dyn Publication,
+) -> Result<Vec<(String, u64, u64)>, StoreError> {
+    let mut values = Values::of(emptied, limit);
+    if values.are_open() {
+        publication.read_live_before(&mut |product| {
+            if values.are_open() {
+                values.count(&Node::parse(&product.document).0);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(values.exceeded())
 }
 
 /// Amounts by kind, in the order of [`AMOUNTS`].

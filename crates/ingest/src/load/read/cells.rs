@@ -1,14 +1,14 @@
 //! Source column of a value in a record, which a spreadsheet's user can find.
 
-use super::columns::{COLUMNS, Column, Of};
+use super::columns::{COLUMNS, KNOWN_TYPES, Of};
 
 /// Source cells of a record that was a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cells {
+    /// Cell separator of the table.
+    pub(super) separator: u8,
     /// Name of the detail object; empty if there is none.
     pub(super) payout_type: String,
-    /// Columns whose fields are in the cell `detail`.
-    pub(super) stated_in_detail: Vec<&'static str>,
     /// Columns whose cells are JSON arrays, whose items aren't split.
     pub(super) arrays: Vec<&'static str>,
 }
@@ -17,20 +17,16 @@ impl Cells {
     /// Returns the column of the value at a JSON pointer, even if the table doesn't have it.
     pub(super) fn column(&self, pointer: &str) -> Option<String> {
         let in_detail = below(&[self.payout_type.as_str()], pointer);
-        let column = |way: &str, of_product: bool| {
-            COLUMNS.iter().find(|column| {
-                (column.of == Of::Product) == of_product
-                    && !column.path.is_empty()
-                    && !self.stated_in_detail.contains(&column.name)
-                    && below(column.path, way).is_some()
-            })
-        };
-        let name = |column: &Column| column.name;
-        let name = match in_detail {
-            Some(way) => Some(column(way, false).map_or("detail", name)),
-            None => column(pointer, true).map(name),
-        };
-        name.map(str::to_owned)
+        if in_detail.is_some() && !KNOWN_TYPES.contains(&self.payout_type.as_str()) {
+            return Some("detail".to_owned());
+        }
+        let way = in_detail.unwrap_or(pointer);
+        let found = COLUMNS.iter().find(|column| {
+            (column.of == Of::Product) == in_detail.is_none()
+                && !column.path.is_empty()
+                && below(column.path, way).is_some()
+        });
+        found.map(|column| column.name.to_owned())
     }
 }
 
@@ -52,11 +48,16 @@ mod tests {
 
     #[test]
     fn pointer_has_its_source_column() {
-        let cells = Cells {
-            payout_type: "gift_card".to_owned(),
-            stated_in_detail: vec!["website_url"],
+        let cells = |payout_type: &str| Cells {
+            separator: b',',
+            payout_type: payout_type.to_owned(),
             arrays: Vec::new(),
         };
+        let later = cells("later_type");
+        for pointer in ["/later_type", "/later_type/website_url"] {
+            assert_eq!(later.column(pointer).as_deref(), Some("detail"));
+        }
+        let cells = cells("gift_card");
         for (pointer, expected) in [
             ("/code", Some("code")),
             ("/categories/3", Some("categories")),
@@ -70,9 +71,9 @@ mod tests {
                 Some("denominations_available_list"),
             ),
             ("/gift_card/content_resources/locale", Some("locale")),
-            ("/gift_card/website_url", Some("detail")),
-            ("/gift_card/more/0", Some("detail")),
-            ("/gift_card", Some("detail")),
+            ("/gift_card/website_url", Some("website_url")),
+            ("/gift_card/more/0", None),
+            ("/gift_card", None),
             ("/gift_cards", None),
             ("", None),
         ] {

@@ -3,6 +3,10 @@
 //!
 //! A column is named by the path to its field, joined by `_`; texts are named by their own names.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::load::json::Node;
+
 /// A column.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Column {
@@ -23,8 +27,8 @@ pub(crate) enum Kind {
     Texts,
     /// A list that can be null: an empty cell is null.
     Amounts,
-    /// The detail object, as JSON.
-    Detail,
+    /// JSON: an empty cell is null.
+    Json,
 }
 
 /// Owner of a column's field.
@@ -34,16 +38,17 @@ pub(crate) enum Of {
     Product,
     /// The detail objects of these payout types.
     Types(&'static [&'static str]),
-    /// The detail object of any payout type.
-    AnyType,
+    /// The detail objects of all other payout types, whole.
+    OtherTypes,
 }
 
 impl Of {
     /// Returns true if products of this payout type have the field.
     pub(crate) fn has(self, payout_type: &str) -> bool {
         match self {
-            Self::Product | Self::AnyType => true,
+            Self::Product => true,
             Self::Types(types) => types.contains(&payout_type),
+            Self::OtherTypes => !KNOWN_TYPES.contains(&payout_type),
         }
     }
 }
@@ -52,6 +57,7 @@ impl Of {
 pub(crate) const KNOWN_TYPES: &[&str] = &["gift_card", "subscription", "payment"];
 
 const VOUCHERS: Of = Of::Types(&["gift_card", "subscription"]);
+const SUBSCRIPTIONS: Of = Of::Types(&["subscription"]);
 const GIFT_CARDS: Of = Of::Types(&["gift_card"]);
 const AMOUNTS: Of = Of::Types(&["gift_card", "payment"]);
 const KNOWN: Of = Of::Types(KNOWN_TYPES);
@@ -66,12 +72,57 @@ const fn column(name: &'static str, path: &'static [&'static str], kind: Kind, o
 }
 
 const fn text(path: &'static [&'static str; 2]) -> Column {
-    column(path[1], path, Kind::Text, Of::AnyType)
+    column(path[1], path, Kind::Text, KNOWN)
+}
+
+/// Columns whose fields any record so far has, null or not: a bit for each.
+#[derive(Debug, Default)]
+pub(crate) struct Stated(AtomicU64);
+
+impl Stated {
+    /// Adds the fields of a record.
+    pub(crate) fn add(&self, product: &Node<'_>) {
+        let before = self.0.load(Ordering::Relaxed);
+        let detail = product.member("payout_type").and_then(Node::text);
+        let detail = detail.and_then(|name| product.member(name.trim()));
+        let mut found = before;
+        for (index, column) in COLUMNS.iter().enumerate() {
+            let start = match column.of {
+                Of::Product => Some(product),
+                _ => detail,
+            };
+            let bit = 1 << index;
+            if before & bit == 0 {
+                let mut path = column.path.iter();
+                let node =
+                    start.and_then(|start| path.try_fold(start, |node, key| node.member(key)));
+                found |= node.map_or(0, |_| bit);
+            }
+        }
+        if found != before {
+            self.0.fetch_or(found, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds all fields: of a record that isn't looked at.
+    pub(crate) fn add_all(&self) {
+        self.0.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Returns the column of a field that no record has, by the field's path, joined by points. Texts are left out: without
+    /// a column they stay.
+    pub(crate) fn missing(&self, field: &str) -> Option<&'static Column> {
+        let stated = self.0.load(Ordering::Relaxed);
+        let mut columns = COLUMNS.iter().enumerate();
+        let (_, column) = columns
+            .find(|(index, column)| stated & (1 << index) == 0 && column.path.join(".") == field)?;
+        Some(column)
+    }
 }
 
 /// All columns, in the template's order.
-pub(crate) static COLUMNS: [Column; 43] = {
-    use Kind::{Amounts, Detail, Flag, Number, Text, Texts};
+pub(crate) static COLUMNS: [Column; 44] = {
+    use Kind::{Amounts, Flag, Json, Number, Text, Texts};
     use Of::Product;
     [
         column("name", &["name"], Text, Product),
@@ -166,6 +217,12 @@ pub(crate) static COLUMNS: [Column; 43] = {
             Amounts,
             GIFT_CARDS,
         ),
+        column(
+            "subscription_plans",
+            &["subscription_plans"],
+            Json,
+            SUBSCRIPTIONS,
+        ),
         text(&["content_resources", "description_md"]),
         text(&["content_resources", "description_markdown_url"]),
         text(&["content_resources", "disclaimer_md"]),
@@ -181,7 +238,7 @@ pub(crate) static COLUMNS: [Column; 43] = {
         text(&["content_resources", "redemption_instructions_md"]),
         text(&["content_resources", "redemption_instructions_markdown_url"]),
         text(&["content_resources", "locale"]),
-        column("detail", &[], Detail, Of::AnyType),
+        column("detail", &[], Json, Of::OtherTypes),
     ]
 };
 
@@ -233,11 +290,12 @@ mod tests {
             .lines()
             .map(|line| line.split(" | ").collect())
             .collect();
-        let fields = COLUMNS.iter().filter(|column| column.kind != Kind::Detail);
+        let fields = COLUMNS.iter().filter(|column| column.of != Of::OtherTypes);
         for column in fields {
-            let name = match column.of {
-                Of::AnyType => column.path[1].to_owned(),
-                _ => column.path.join("_"),
+            let is_text = column.path[0] == "content_resources";
+            let name = match is_text {
+                true => column.path[1].to_owned(),
+                false => column.path.join("_"),
             };
             assert_eq!(column.name, name, "the document says how columns are named");
             // All texts share a row.
@@ -254,11 +312,12 @@ mod tests {
                 Kind::Number => &["whole number"],
                 Kind::Texts => &["list of strings"],
                 Kind::Amounts => &["list of decimals"],
-                Kind::Detail => &[],
+                Kind::Json => &["list of objects"],
             };
             let of = match column.of {
                 Of::Product => "the product".to_owned(),
-                Of::AnyType => "any payout type".to_owned(),
+                _ if is_text => "any payout type".to_owned(),
+                Of::OtherTypes => String::new(),
                 Of::Types(types) => format!("`{}`", types.join("`, `")),
             };
             let is_documented = rows.iter().any(|row| match &row[..] {

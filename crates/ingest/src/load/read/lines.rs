@@ -1,6 +1,7 @@
 //! Newline-delimited JSON: read line by line, so that the lines after a faulty one are checked, too.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
@@ -9,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::values::read_stream;
-use super::{Item, MAX_RECORD_BYTES, Record, Sink, Source, TOO_LARGE};
+use super::{Item, MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
 use crate::load::report::{Finding, MAX_SHOWN_CHARACTERS, Place, shown};
 
 /// Returns true if an input that begins with `head` has one record per line.
@@ -60,6 +61,38 @@ fn has_catalog(head: &[u8]) -> bool {
     found.get()
 }
 
+/// Returns the place of the array of products within an object, if that isn't a list response, as far as `head` shows.
+pub(super) fn array_within(head: &[u8]) -> Option<String> {
+    let head = String::from_utf8_lossy(head);
+    let (before, items) = head.split_once('[')?;
+    let mut items = serde_json::Deserializer::from_str(items).into_iter();
+    let first: HashMap<String, IgnoredAny> = items.next()?.ok()?;
+    if !["code", "payout_type"]
+        .iter()
+        .all(|key| first.contains_key(*key))
+    {
+        return None;
+    }
+    // Names of the members around the array. Only the message depends on them.
+    let (mut names, mut last) = (Vec::new(), "");
+    for (index, part) in before.split('"').enumerate() {
+        if index % 2 == 1 {
+            last = part;
+            continue;
+        }
+        for mark in part.chars() {
+            match (mark, names.last_mut()) {
+                ('{', _) => names.push(""),
+                ('}', _) => _ = names.pop(),
+                (':', Some(name)) => *name = last,
+                _ => {}
+            }
+        }
+    }
+    let is_within = !names.is_empty() && names != ["catalog"] && !names.contains(&"");
+    is_within.then(|| format!("/{}", names.join("/")))
+}
+
 pub(super) fn read_lines(
     file: &str,
     first_number: u64,
@@ -104,14 +137,14 @@ pub(super) fn read_lines(
 fn read_line(place: &Place, json: &[u8], sink: Sink<'_>) -> io::Result<()> {
     let Ok(json) = std::str::from_utf8(json) else {
         let message = "expected UTF-8; convert the input first";
-        let text = String::from_utf8_lossy(json).into_owned();
+        let text = String::from_utf8_lossy(json);
         let finding = Finding {
             value: Some(shown(&text)),
             ..Finding::fault(place, "utf8", message)
         };
         sink(Item::Unreadable {
             findings: vec![finding],
-            source: Some(Source::Text(text)),
+            is_record: true,
         });
         return Ok(());
     };

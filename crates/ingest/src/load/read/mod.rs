@@ -5,7 +5,6 @@
 //! - `values`: other JSON, a stream of values
 //! - `table`: CSV; `row_record` makes a record of each of its `rows`, by `columns`
 //! - `formula`: the apostrophe before cells that a spreadsheet would run
-//! - `source`: original form of records, for rejected ones
 //! - `cells`: source column of a value
 
 mod cells;
@@ -15,7 +14,6 @@ pub(crate) mod formula;
 mod lines;
 mod row_record;
 mod rows;
-mod source;
 mod table;
 mod values;
 
@@ -24,8 +22,6 @@ use std::io::{self, BufRead, Cursor, Read};
 use super::report::{Finding, Place, shown};
 use cells::Cells;
 use columns::Kind;
-use source::Dialect;
-pub use source::{Source, SourceRow, Table};
 
 /// Maximum length of a record, in bytes.
 pub const MAX_RECORD_BYTES: u64 = 16 << 20;
@@ -47,8 +43,6 @@ pub struct Record {
     pub json: String,
     /// Source cells, if it was a row.
     cells: Option<Cells>,
-    /// Source row, if it was one.
-    pub row: Option<SourceRow>,
 }
 
 impl Record {
@@ -59,8 +53,12 @@ impl Record {
             place,
             json,
             cells: None,
-            row: None,
         }
+    }
+
+    /// Returns true if it was a row of a table.
+    pub(crate) fn is_row(&self) -> bool {
+        self.cells.is_some()
     }
 
     /// Returns the kind of list that a cell holds between separators, if the value at a JSON pointer came from one.
@@ -73,10 +71,9 @@ impl Record {
 
     /// Returns the cell separator of the table from which the value at a JSON pointer came; `None` for a cell of JSON.
     pub(crate) fn separator_at(&self, pointer: &str) -> Option<u8> {
-        let row = self.row.as_ref()?;
-        let column = self.cells.as_ref()?.column(pointer)?;
-        let is_json = columns::find(&column)?.kind == Kind::Detail;
-        (!is_json).then_some(row.table.separator())
+        let cells = self.cells.as_ref()?;
+        let is_json = columns::find(&cells.column(pointer)?)?.kind == Kind::Json;
+        (!is_json).then_some(cells.separator)
     }
 
     /// Returns the place of the value at a JSON pointer, with the column if the record was a row of a table.
@@ -98,8 +95,8 @@ pub enum Item {
     Unreadable {
         /// Faults of the part.
         findings: Vec<Finding>,
-        /// Original form, if it was read.
-        source: Option<Source>,
+        /// True if the part is one record, false if its records are unknown.
+        is_record: bool,
     },
     /// Warning about the input as a whole, such as an unknown column.
     Warning(Finding),
@@ -110,7 +107,7 @@ impl Item {
     fn unreadable(finding: Finding) -> Self {
         Self::Unreadable {
             findings: vec![finding],
-            source: None,
+            is_record: false,
         }
     }
 }
@@ -145,15 +142,9 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
     // Number of lines before the first record or row.
     let mut lines_before = 0;
     let mut head = peek(&mut input)?;
-    let has_mark = head.starts_with(b"\xef\xbb\xbf");
-    if has_mark {
+    // Byte-order mark, which some spreadsheets need to detect UTF-8.
+    if head.starts_with(b"\xef\xbb\xbf") {
         head.drain(..3);
-    }
-    let line_end = Dialect::line_end(&head);
-    let named = table::named_separator(&head);
-    if let Some((_, length)) = named {
-        head.drain(..length);
-        lines_before += 1;
     }
     // Skips any number of blanks.
     while !head.is_empty() && head.trim_ascii_start().is_empty() {
@@ -162,9 +153,13 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
     }
     let is_json = match head.trim_ascii_start().first() {
         None => return Ok(()),
-        Some(first) => named.is_none() && matches!(first, b'{' | b'['),
+        Some(first) => matches!(first, b'{' | b'['),
     };
-    let separator = table::separator(&head, named.map(|(separator, _)| separator));
+    if is_json && let Some(pointer) = lines::array_within(&head) {
+        sink(Item::unreadable(within(file, &pointer)));
+        return Ok(());
+    }
+    let separator = table::separator(&head);
     let (first_line, is_lines) = (lines_before + 1, lines::is_line_delimited(&head));
     if !is_json && separator.is_none() {
         sink(Item::unreadable(neither(file, &head)));
@@ -172,17 +167,21 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
     }
     let input = Cursor::new(head).chain(input);
     match separator {
-        Some(separator) if !is_json => {
-            let dialect = Dialect {
-                separator,
-                names_separator: named.is_some(),
-                has_mark,
-                line_end,
-            };
-            table::read(file, first_line, dialect, input, sink)
-        }
+        Some(separator) if !is_json => table::read(file, first_line, separator, input, sink),
         _ if is_lines => lines::read_lines(file, first_line, input, sink),
         _ => values::read_values(file, input, sink),
+    }
+}
+
+/// Returns the fault of an input that is an object around the array of products.
+fn within(file: &str, pointer: &str) -> Finding {
+    let way = pointer.replace('/', ".");
+    let message = format!(
+        "expected the array of products itself, which is at `{pointer}` here: jq -c '{way}[]' FILE | vitrine load -"
+    );
+    Finding {
+        pointer: pointer.to_owned(),
+        ..Finding::fault(&Place::file(file), "array_within", &message)
     }
 }
 
@@ -200,6 +199,10 @@ fn neither(file: &str, head: &[u8]) -> Finding {
         [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             ("json", "expected JSON or CSV, compressed once at most")
         }
+        [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', ..] => (
+            "json",
+            "expected the column names in the first line, without a line `sep=` above them: the separator is detected",
+        ),
         _ => (
             "json",
             "expected JSON: one product a line, an array of products, one product, or a list response; \

@@ -40,7 +40,7 @@ pub(super) struct Rows<R> {
 struct Reached {
     /// Number of the line of the next byte.
     line: u64,
-    /// Number of lines without a row of their own: those after line breaks in cells, and one that names the separator.
+    /// Number of lines without a row of their own: those after line breaks in cells.
     lines_without_row: u64,
     after_return: bool,
 }
@@ -90,15 +90,15 @@ impl Raw {
 }
 
 impl<R: BufRead> Rows<R> {
-    /// Returns the rows of `input`, which begins at line `line` and row `row`.
-    pub(super) fn new(input: R, separator: u8, line: u64, row: u64) -> Self {
+    /// Returns the rows of `input`, which begins at line `line`.
+    pub(super) fn new(input: R, separator: u8, line: u64) -> Self {
         Self {
             input,
             core: ReaderBuilder::new().delimiter(separator).build(),
             separator,
             place: Reached {
                 line,
-                lines_without_row: line.saturating_sub(row),
+                lines_without_row: 0,
                 after_return: false,
             },
         }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> Vec<(u64, u64, Vec<String>, Option<usize>)> {
-        let mut rows = Rows::new(text.as_bytes(), b';', 1, 1);
+        let mut rows = Rows::new(text.as_bytes(), b';', 1);
         let mut found = Vec::new();
         while let Some(row) = rows.next().expect("memory") {
             let text = |cell: Vec<u8>| String::from_utf8(cell).expect("UTF-8");

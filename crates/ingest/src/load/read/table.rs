@@ -2,15 +2,12 @@
 //! decides whether a row is a record.
 
 use std::io::{self, BufRead};
-use std::sync::Arc;
 
 use super::columns::{self, Column};
 use super::formula;
 use super::row_record::record;
 use super::rows::{Row, Rows};
-use super::source::{Dialect, Source, SourceRow, Table};
 use super::{Item, Record, Sink, TOO_LARGE};
-use crate::load::rejected::REASONS;
 use crate::load::report::{Finding, Place, Severity, shown};
 
 /// Message for bytes that aren't UTF-8.
@@ -22,8 +19,6 @@ enum Head {
     Known(&'static Column),
     /// Unknown column, which is left out.
     Unknown,
-    /// Column of rejection reasons in a file of rejected rows.
-    Reasons,
     /// Column without a name; its cells must be blank.
     Blank,
 }
@@ -31,27 +26,11 @@ enum Head {
 /// Cell separators, in the order in which they are tried.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
-/// Returns the separator that the first line names for spreadsheets (`sep=;`), and the length of that line.
-pub(super) fn named_separator(head: &[u8]) -> Option<(u8, usize)> {
-    let (name, rest) = head.split_at_checked(4)?;
-    let (separator, rest) = rest.split_first()?;
-    let line_end = match rest {
-        [b'\r', b'\n', ..] => 2,
-        [b'\r' | b'\n', ..] => 1,
-        _ => return None,
-    };
-    let is_named = name.eq_ignore_ascii_case(b"sep=") && SEPARATORS.contains(separator);
-    is_named.then_some((*separator, name.len() + 1 + line_end))
-}
-
-/// Detects the separator of a table by its head, or takes the named one; `None` if it isn't a table of products.
-pub(super) fn separator(head: &[u8], named: Option<u8>) -> Option<u8> {
-    let may_be = |separator: &u8| named.is_none_or(|named| named == *separator);
-    SEPARATORS.into_iter().filter(may_be).find(|separator| {
+/// Detects the separator of a table by its head; `None` if it isn't a table of products.
+pub(super) fn separator(head: &[u8]) -> Option<u8> {
+    SEPARATORS.into_iter().find(|separator| {
         // Reading from memory can't fail.
-        let row = filled(&mut Rows::new(head, *separator, 1, 1))
-            .ok()
-            .flatten();
+        let row = filled(&mut Rows::new(head, *separator, 1)).ok().flatten();
         let is_code = |cell: &Vec<u8>| cell.trim_ascii().eq_ignore_ascii_case(b"code");
         row.is_some_and(|row| row.cells.iter().any(is_code))
     })
@@ -65,20 +44,17 @@ pub(super) fn separator(head: &[u8], named: Option<u8>) -> Option<u8> {
 pub(super) fn read(
     file: &str,
     first_line: u64,
-    dialect: Dialect,
+    separator: u8,
     input: impl BufRead,
     sink: Sink<'_>,
 ) -> io::Result<()> {
-    let first_row = first_line - u64::from(dialect.names_separator);
-    let mut rows = Rows::new(input, dialect.separator, first_line, first_row);
+    let mut rows = Rows::new(input, separator, first_line);
     let Some(first) = filled(&mut rows)? else {
         return Ok(());
     };
     let Some(heads) = heads(&place(file, &first), &first, sink) else {
         return Ok(());
     };
-    let reasons = heads.iter().position(|head| *head == Head::Reasons);
-    let table = Arc::new(Table::new(dialect, &first, reasons));
     let mut is_empty = true;
     while let Some(row) = filled(&mut rows)? {
         is_empty = false;
@@ -91,19 +67,17 @@ pub(super) fn read(
             )));
             return Ok(());
         }
-        let read = cells(&place, &heads, &row, sink).and_then(|cells| record(&place, &cells));
-        let row = SourceRow::new(&table, row);
-        match read {
+        let cells = cells(&place, &heads, &row, sink);
+        match cells.and_then(|cells| record(&place, &cells, separator)) {
             Ok((json, cells)) => sink(Item::Record(Record {
                 place,
                 json,
                 cells: Some(cells),
-                row: Some(row),
             })),
-            Err(findings) => {
-                let source = Some(Source::Row(row));
-                sink(Item::Unreadable { findings, source });
-            }
+            Err(findings) => sink(Item::Unreadable {
+                findings,
+                is_record: true,
+            }),
         }
     }
     if is_empty {
@@ -190,7 +164,6 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
         let head = match columns::find(name) {
             _ if name.is_empty() => Head::Blank,
             Some(column) => Head::Known(column),
-            None if name == REASONS => Head::Reasons,
             None => Head::Unknown,
         };
         match head {
@@ -202,7 +175,7 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
                 fault(name, "column_twice", &message);
             }
             Head::Unknown => sink(Item::Warning(unknown(place, name))),
-            Head::Known(_) | Head::Reasons | Head::Blank => {}
+            Head::Known(_) | Head::Blank => {}
         }
         heads.push(head);
     }
@@ -230,6 +203,24 @@ fn apostrophe(place: &Place, column: &Column, cell: &str) -> Finding {
     }
 }
 
+/// Values that spreadsheets write for formulas without a result.
+const ERRORS: [&str; 14] = [
+    "#NULL!",
+    "#DIV/0!",
+    "#VALUE!",
+    "#REF!",
+    "#NAME?",
+    "#NUM!",
+    "#N/A",
+    "#GETTING_DATA",
+    "#SPILL!",
+    "#CALC!",
+    "#FIELD!",
+    "#BLOCKED!",
+    "#CONNECT!",
+    "#UNKNOWN!",
+];
+
 const BADLY_QUOTED: &str = "expected quotes around the whole cell, or none, and doubled quotes within; the following \
      text may have been read into this cell";
 
@@ -246,7 +237,7 @@ fn cells<'r>(
         let head = heads.get(index).copied().unwrap_or(Head::Blank);
         let name = match head {
             Head::Known(column) => column.name.to_owned(),
-            Head::Unknown | Head::Reasons | Head::Blank => letters(index),
+            Head::Unknown | Head::Blank => letters(index),
         };
         let text = String::from_utf8_lossy(cell);
         if row.badly_quoted == Some(index) {
@@ -255,6 +246,16 @@ fn cells<'r>(
         match (head, std::str::from_utf8(cell)) {
             (Head::Known(_), Err(_)) => {
                 faults.push(cell_fault(place, &name, &text, "utf8", NOT_UTF8));
+            }
+            (Head::Known(column), Ok(text)) if is_error(text) => {
+                let message = "expected a value; a spreadsheet wrote an error of a formula here";
+                faults.push(cell_fault(
+                    place,
+                    column.name,
+                    text,
+                    "spreadsheet_error",
+                    message,
+                ));
             }
             (Head::Known(column), Ok(text)) => match formula::without_apostrophe(text) {
                 Some(rest) => {
@@ -268,7 +269,7 @@ fn cells<'r>(
                                a separator within a cell needs quotes around the cell";
                 faults.push(cell_fault(place, &name, &text, "cells", message));
             }
-            (Head::Unknown | Head::Reasons | Head::Blank, _) => {}
+            (Head::Unknown | Head::Blank, _) => {}
         }
     }
     let named = heads.iter().rposition(|head| *head != Head::Blank);
@@ -277,7 +278,7 @@ fn cells<'r>(
     if found < expected {
         let name = match heads[found] {
             Head::Known(column) => column.name.to_owned(),
-            Head::Unknown | Head::Reasons | Head::Blank => letters(found),
+            Head::Unknown | Head::Blank => letters(found),
         };
         let message = format!("expected {expected} cells, as in the first line; found {found}");
         faults.push(cell_fault(place, &name, "", "cells", &message));
@@ -291,6 +292,11 @@ fn cells<'r>(
         fault.code.clone_from(&code);
     }
     Err(faults)
+}
+
+/// Returns true if a cell, or an item of its list, is an error value of a spreadsheet.
+fn is_error(cell: &str) -> bool {
+    cell.contains('#') && cell.split('|').any(|item| ERRORS.contains(&item.trim()))
 }
 
 /// Returns the letters of a column in spreadsheets: A to Z, AA and so on.

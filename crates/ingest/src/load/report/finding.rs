@@ -69,10 +69,10 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The record can still be loaded.
-    Warning,
     /// The record can't be loaded.
     Fault,
+    /// The record can still be loaded.
+    Warning,
 }
 
 /// A fault or warning of a record.
@@ -109,6 +109,16 @@ impl Finding {
             rule,
             message: message.to_owned(),
         }
+    }
+}
+
+impl Finding {
+    /// Returns the name of its column, or of its field without the objects and lists around it.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        let is_name = |part: &&str| !part.is_empty() && part.parse::<u64>().is_err();
+        let name = self.pointer.rsplit('/').find(is_name);
+        self.place.column.as_deref().or(name).unwrap_or_default()
     }
 }
 

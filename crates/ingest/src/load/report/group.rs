@@ -1,5 +1,6 @@
 //! Findings grouped by rule: number, lines, and the first of them.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use serde::Serialize;
 
 use super::finding::{Finding, Place};
 use crate::escape::single_line;
+use crate::load::plan::ProductCount;
 
 /// Maximum number of ranges kept for each rule.
 const MAX_RANGES: usize = 1_000;
@@ -25,6 +27,11 @@ pub struct Group {
     pub has_more_ranges: bool,
     /// First findings.
     pub examples: Vec<Finding>,
+    /// Number of records or files by field; at most 1,000 fields.
+    pub by_field: BTreeMap<String, u64>,
+    /// The first finding of each of these fields, and the place of the last one.
+    #[serde(skip)]
+    fields: BTreeMap<String, (Finding, Place)>,
 }
 
 /// Unit of a range.
@@ -55,9 +62,58 @@ impl Group {
     pub fn add(&mut self, finding: Finding, most_examples: usize) {
         self.count += 1;
         self.add_place(&finding.place);
+        self.add_field(&finding);
         if self.examples.len() < most_examples {
             self.examples.push(finding);
         }
+    }
+
+    fn add_field(&mut self, finding: &Finding) {
+        let field = finding.field();
+        let place = &finding.place;
+        let is_full = self.fields.len() == MAX_RANGES;
+        match self.fields.get_mut(field) {
+            // Another item of a list.
+            Some((_, last))
+                if (last.line, last.index) == (place.line, place.index)
+                    && last.file == place.file =>
+            {
+                return;
+            }
+            Some((_, last)) => last.clone_from(place),
+            None if is_full => return,
+            None => {
+                let first = (finding.clone(), place.clone());
+                self.fields.insert(field.to_owned(), first);
+            }
+        }
+        *self.by_field.entry(field.to_owned()).or_default() += 1;
+    }
+
+    /// Appends warnings for people: a line for each field.
+    ///
+    /// # Errors
+    ///
+    /// If `out` can't be written.
+    pub fn write_lines(&self, rule: &str, out: &mut String) -> fmt::Result {
+        for (field, (first, _)) in &self.fields {
+            let Finding { place, message, .. } = first;
+            write!(out, "warning: ")?;
+            if place.line.is_some() || place.index.is_some() {
+                let products = self.by_field.get(field).copied().unwrap_or_default();
+                write!(out, "{}: ", ProductCount(products))?;
+            }
+            write!(out, "{}", rule.replace('_', " "))?;
+            if !field.is_empty() {
+                write!(out, " {}", single_line(field))?;
+            }
+            let place = Place {
+                column: None,
+                ..place.clone()
+            };
+            writeln!(out, " ({}, first at {place})", single_line(message))?;
+        }
+        Ok(())
     }
 
     fn add_place(&mut self, place: &Place) {

@@ -2,9 +2,7 @@
 //!
 //! - `finding`: one fault or warning
 //! - `group`: findings of one rule together
-//! - `complete`: all findings, in a file
 
-mod complete;
 mod finding;
 mod group;
 
@@ -17,7 +15,6 @@ use vitrine_model::revision::Revision;
 use vitrine_store::Ineffective;
 use vitrine_store::record::PublishedCounts;
 
-pub use complete::CompleteReport;
 pub use finding::{Finding, MAX_SHOWN_CHARACTERS, Place, Severity, shown, shown_pointer};
 pub use group::Group;
 
@@ -31,7 +28,7 @@ const WARNING_EXAMPLES: usize = 3;
 /// Maximum number of examples of each fault.
 const FAULT_EXAMPLES: usize = 10;
 
-/// Maximum number of faults that the JSON lists one by one; a complete report has all.
+/// Maximum number of faults that the JSON lists one by one.
 const MAX_LISTED_FAULTS: usize = 10_000;
 
 /// Returns the counts of a publish, for programs.
@@ -92,8 +89,8 @@ pub struct Applied {
 pub struct Rejected {
     /// Number of records.
     pub records: u64,
-    /// Files with the records and the reasons: one for JSON, and one for each table format.
-    pub files: Vec<PathBuf>,
+    /// File with the records and the reasons, if one was written.
+    pub file: Option<PathBuf>,
     /// True if nothing was retired, because some records have no readable code, or the same one.
     pub keeps_all: bool,
 }
@@ -121,19 +118,9 @@ pub struct Report {
     groups: BTreeMap<(Severity, &'static str), Group>,
     faults: Vec<Finding>,
     fault_count: u64,
-    complete: Option<CompleteReport>,
 }
 
 impl Report {
-    /// Returns a report that is also written to a complete report.
-    #[must_use]
-    pub fn with_file(complete: Option<CompleteReport>) -> Self {
-        Self {
-            complete,
-            ..Self::default()
-        }
-    }
-
     /// Returns a report without findings.
     #[must_use]
     pub fn of(records: u64, applied: Option<Applied>) -> Self {
@@ -146,9 +133,6 @@ impl Report {
 
     /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
-        if let Some(complete) = &mut self.complete {
-            complete.add(&finding);
-        }
         let group = self.groups.entry((finding.severity, finding.rule));
         let group = group.or_default();
         match finding.severity {
@@ -197,38 +181,6 @@ impl Report {
         }
     }
 
-    /// Writes the findings so far to the complete report, if there is one, so that a full disk is noticed before
-    /// anything changes.
-    ///
-    /// # Errors
-    ///
-    /// If its file can't be written.
-    pub fn flush(&mut self) -> anyhow::Result<()> {
-        self.complete.as_mut().map_or(Ok(()), CompleteReport::flush)
-    }
-
-    /// Ends the complete report, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// If its file can't be written.
-    pub fn finish(&mut self) -> anyhow::Result<()> {
-        let Some(complete) = self.complete.take() else {
-            return Ok(());
-        };
-        let mut summary = self.to_json();
-        summary["plan"] = json!(
-            self.applied
-                .as_ref()
-                .and_then(|applied| applied.plan.fields())
-        );
-        if let Some(members) = summary.as_object_mut() {
-            // The file has all faults.
-            members.shift_remove("faults");
-        }
-        complete.finish(&summary)
-    }
-
     /// Returns the report for people: refusals of the guard, then findings, then the verdict.
     #[must_use]
     pub fn to_text(&self, listing: Listing) -> String {
@@ -242,12 +194,21 @@ impl Report {
         for exceeded in self.applied.iter().flat_map(|applied| &applied.exceeded) {
             writeln!(out, "{exceeded}")?;
         }
+        let mut findings = String::new();
         for ((severity, rule), group) in &self.groups {
-            let severity = match severity {
-                Severity::Warning => "warning",
-                Severity::Fault => "fault",
-            };
-            group.write_text(&format!("{severity}: {rule}"), out)?;
+            match severity {
+                Severity::Fault => group.write_text(&format!("fault: {rule}"), &mut findings)?,
+                Severity::Warning => group.write_lines(rule, &mut findings)?,
+            }
+        }
+        let shown = findings.lines().take(listing.most_lines());
+        shown.clone().try_for_each(|line| writeln!(out, "{line}"))?;
+        match findings.lines().count() - shown.count() {
+            0 => {}
+            more => writeln!(
+                out,
+                "… and {more} more lines of faults and warnings, which --all shows"
+            )?,
         }
         let Some(applied) = &self.applied else {
             let (faults, plural) = (self.fault_count, plural(self.fault_count));
@@ -282,7 +243,7 @@ impl Report {
         };
         let Rejected {
             records,
-            files,
+            file,
             keeps_all,
         } = &self.rejected;
         json!({
@@ -296,7 +257,7 @@ impl Report {
                 .map(|one| json!({"override": one.override_number, "changes": one.changes}))
                 .collect::<Vec<_>>(),
             "guard": applied.map_or(&[][..], |applied| &applied.exceeded),
-            "rejected": {"records": records, "files": files, "keeps_all": keeps_all},
+            "rejected": {"records": records, "file": file, "keeps_all": keeps_all},
             "fault_count": self.fault_count,
             "faults": self.faults,
             "faults_by_rule": groups(Severity::Fault),
@@ -360,14 +321,12 @@ impl Rejected {
         if self.records > 0 {
             let (records, plural) = (self.records, plural(self.records));
             write!(out, "{records} record{plural} rejected")?;
-            let files = self.files.iter().map(|file| file.display().to_string());
-            let files: Vec<String> = files.collect();
-            if !files.is_empty() {
-                let files = files.join(" and ");
-                let files = single_line(&files);
+            if let Some(file) = &self.file {
+                let file = file.display().to_string();
+                let file = single_line(&file);
                 write!(
                     out,
-                    ", with the reasons in {files}: correct them and load that with --mode merge"
+                    ", with the reasons in {file}: correct them and load that with --mode merge"
                 )?;
             }
             out.push('\n');
@@ -383,4 +342,36 @@ impl Rejected {
 
 fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_cut_on_terminals_with_faults_first() {
+        let mut report = Report::default();
+        let place = Place::file("feed.csv");
+        for number in 0..40 {
+            report.add(Finding {
+                severity: Severity::Warning,
+                pointer: format!("/field_{number:02}"),
+                rule: "unknown_field",
+                ..Finding::fault(&place, "json", "ignored")
+            });
+        }
+        report.add(Finding::fault(&place, "json", "expected JSON"));
+        let whole = report.to_text(Listing::Complete);
+        let lines: Vec<&str> = whole.lines().collect();
+        assert_eq!((lines.len(), lines[0]), (44, "fault: json, 1 time"));
+        assert_eq!(
+            lines[3],
+            "warning: unknown field field_00 (ignored, first at feed.csv)"
+        );
+        let shown = report.to_text(Listing::Summary);
+        let (kept, rest) = shown.split_at(lines[..20].join("\n").len() + 1);
+        assert!(whole.starts_with(kept), "{shown}");
+        let more = "… and 23 more lines of faults and warnings, which --all shows\n";
+        assert!(rest.starts_with(more), "{rest}");
+    }
 }

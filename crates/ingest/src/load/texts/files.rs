@@ -11,8 +11,9 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextName;
 
 use super::markdown::{MAX_BYTES, markdown};
+use crate::html::{self, HTML_IN_TEXT};
 use crate::load::directory::{self, Listing};
-use crate::load::report::{Finding, Place, Report};
+use crate::load::report::{Finding, Place, Report, Severity};
 
 /// Texts in a directory. Only names are kept in memory; a text is read when it is needed.
 #[derive(Debug, Default)]
@@ -60,8 +61,15 @@ impl TextFiles {
         let text = read(&path).with_context(|| format!("can't read {}", path.display()))?;
         match named {
             Ok((code, name)) => {
-                if let Err(invalid) = text {
-                    report.add(finding(&path, Some(&code), invalid));
+                match text {
+                    Err(invalid) => report.add(finding(&path, Some(&code), invalid)),
+                    Ok(text) if html::has_tags(&text) => report.add(Finding {
+                        severity: Severity::Warning,
+                        code: Some(code.to_string()),
+                        pointer: format!("/{}_md", name.as_str()),
+                        ..Finding::fault(&place(&path), "html_in_text", HTML_IN_TEXT)
+                    }),
+                    Ok(_) => {}
                 }
                 // A faulty text belongs to its product, too, which may have other faults.
                 self.products.entry(code).or_default().push((name, path));
@@ -98,12 +106,12 @@ pub(in crate::load) fn finding(
     let message = format!("expected {}", invalid.expected);
     Finding {
         code: code.map(ToString::to_string),
-        ..Finding::fault(
-            &Place::file(&path.display().to_string()),
-            invalid.rule,
-            &message,
-        )
+        ..Finding::fault(&place(path), invalid.rule, &message)
     }
+}
+
+fn place(path: &Path) -> Place {
+    Place::file(&path.display().to_string())
 }
 
 /// Parses a path into product and text.

@@ -1,7 +1,9 @@
 //! Rules for texts as bytes.
 
 use vitrine_model::Invalid;
-use vitrine_model::content::PackedMarkdown;
+use vitrine_model::content::{PackedMarkdown, TextDigest};
+
+use crate::html;
 
 /// Byte-order mark of UTF-8, which some editors write.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -9,7 +11,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Maximum length of a text, including a byte-order mark, in bytes.
 pub const MAX_BYTES: usize = PackedMarkdown::MAX_LENGTH_BYTES + BYTE_ORDER_MARK.len();
 
-/// Checks the bytes of a text: UTF-8, not empty, at most 1 MiB. Removes a byte-order mark and changes nothing else.
+/// Checks the bytes of a text: UTF-8, visible, at most 1 MiB. Removes a byte-order mark and changes nothing else.
 ///
 /// # Errors
 ///
@@ -33,6 +35,9 @@ pub fn markdown(mut bytes: Vec<u8>) -> Result<String, Invalid> {
         let expected = "a text that isn't blank";
         return Err(Invalid::new("text_blank", expected));
     }
+    if html::renders_empty(&text, &TextDigest::of(&text)) {
+        return Err(html::RENDERS_EMPTY);
+    }
     Ok(text)
 }
 
@@ -50,6 +55,7 @@ mod tests {
         assert_eq!(rule(&vec![b'x'; longest + 1]), Err("text_too_long"));
         assert_eq!(rule(b"caf\xe9"), Err("utf8"));
         assert_eq!(rule(b"a\0b"), Err("nul_character"));
+        assert_eq!(rule(b"<!-- a -->"), Err("text_renders_empty"));
         for blank in ["", "\u{feff}", " \r\n\t", "\u{a0}"] {
             assert_eq!(rule(blank.as_bytes()), Err("text_blank"), "{blank:?}");
         }

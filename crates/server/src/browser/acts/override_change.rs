@@ -182,11 +182,6 @@ fn notices(changed: &Changed) -> Vec<String> {
         },
     );
     sentences.extend(each_or_all(
-        &notices.without_amounts,
-        |number, of| format!("{of} can't be ordered all the same: override {number} narrows their amounts."),
-        |overrides| format!("{overrides} narrow the amounts of some of these, which can't be ordered all the same."),
-    ));
-    sentences.extend(each_or_all(
         &notices.hidden,
         |number, of| {
             format!(
@@ -197,12 +192,6 @@ fn notices(changed: &Changed) -> Vec<String> {
             format!("{overrides} hide some of these; clients see nothing of them until those end.")
         },
     ));
-    if notices.emptied > 0 {
-        let of = products(notices.emptied);
-        sentences.push(format!(
-            "No amount is left of {of} of these, which can't be ordered then."
-        ));
-    }
     sentences
 }
 

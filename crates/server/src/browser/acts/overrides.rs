@@ -18,9 +18,6 @@ use crate::browser::times::minute;
 use crate::times::instant::parse_instant;
 use crate::times::to_second;
 
-/// Maximum number of overrides that stay which have a sentence each.
-const MAX_REMAINING: usize = 3;
-
 /// Maximum number of values that an override sets here.
 const MAX_VALUES: usize = 250;
 
@@ -266,11 +263,11 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
     let page = enable_page(context);
     let selection = match selection::read(&context.form) {
         Ok(selection) => selection,
-        Err(error) => return page.failed(&error, "vitrine enable").into(),
+        Err(error) => return page.failed(&error, "vitrine overrides end").into(),
     };
     match disabling(context.store, &selection) {
         Ok(found) => {
-            let mut page = end_numbers(context, page, &found.numbers, "vitrine enable");
+            let mut page = end_numbers(context, page, &found.numbers);
             for one in &found.scheduled {
                 page = page.warned(&format!(
                     "Override {} disables selected products again, from {} on; end it, too, to cancel that.",
@@ -278,22 +275,9 @@ pub(super) fn enable(context: &Context<'_>) -> Outcome {
                     minute(&one.stored.made.from)
                 ));
             }
-            match found.remaining.len() {
-                0..=MAX_REMAINING => {
-                    for one in &found.remaining {
-                        let (number, does) = (one.number, one.does());
-                        let words = format!("Override {number} stays: it {does} of these.");
-                        page = page.warned(&words);
-                    }
-                }
-                many => {
-                    let words = format!("{many} other overrides of these products stay.");
-                    page = page.warned(&words);
-                }
-            }
             page.into()
         }
-        Err(error) => page.failed(&error, "vitrine enable").into(),
+        Err(error) => page.failed(&error, "vitrine overrides end").into(),
     }
 }
 
@@ -327,13 +311,13 @@ pub(super) fn show_end(context: &Context<'_>) -> Outcome {
 pub(super) fn end(context: &Context<'_>) -> Outcome {
     let page = end_page(context);
     match numbers(context) {
-        Ok(numbers) => end_numbers(context, page, &numbers, "vitrine overrides end"),
+        Ok(numbers) => end_numbers(context, page, &numbers),
         Err(fault) => page.with_fault(fault),
     }
     .into()
 }
 
-fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &str) -> ActPage {
+fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64]) -> ActPage {
     let intent = match context.form.is_confirmed() {
         true => Intent::Apply,
         false => Intent::DryRun,
@@ -345,6 +329,6 @@ fn end_numbers(context: &Context<'_>, page: ActPage, numbers: &[u64], command: &
             ..told(&changed, intent)
         }),
         Ok(changed) => page.planned(told(&changed, intent)),
-        Err(error) => page.failed(&error, command),
+        Err(error) => page.failed(&error, "vitrine overrides end"),
     }
 }

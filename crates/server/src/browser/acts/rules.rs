@@ -12,7 +12,7 @@ use vitrine_store::assortment::AssortmentVersion;
 use super::edits::{Edit, Judged, allowance};
 use super::page::{ActPage, Told};
 use super::{Context, Outcome, failure};
-use crate::assortments::{format_of_text, live_version, without_mark};
+use crate::assortments::{live_version, without_mark};
 use crate::browser::answer::{self, ASSETS, Problem};
 use crate::browser::pretty::rules_text;
 use crate::browser::times::minute;
@@ -48,7 +48,7 @@ impl FaultList {
     fn of(text: &str, mut faults: Vec<Fault>) -> Self {
         let has_more = faults.len() > MAX_FAULTS;
         faults.truncate(MAX_FAULTS);
-        let lines = lines(text, format_of_text(text), &faults);
+        let lines = lines(text, &faults);
         let view = |(fault, line): (Fault, Option<usize>)| FaultView {
             line,
             place: fault.place,
@@ -181,8 +181,7 @@ impl Draft {
     }
 
     fn read(&self) -> Result<(Rules, Vec<Allowance>), Unreadable> {
-        let rules = assortments::parse(&self.rules, format_of_text(&self.rules));
-        let rules = rules.map_err(Unreadable::Rules)?;
+        let rules = assortments::parse(&self.rules).map_err(Unreadable::Rules)?;
         if let Err(invalid) = check_name(&self.name) {
             let why = format!("Name: expected {}.", invalid.expected);
             return Err(Unreadable::Field(why));

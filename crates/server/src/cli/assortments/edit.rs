@@ -15,7 +15,7 @@ use vitrine_store::assortment::AssortmentVersion;
 use vitrine_store::{IfMissing, Store};
 
 use super::change::{live_catalog, refusal};
-use super::{format_of, to_json};
+use super::to_json;
 use crate::assortments::{
     Change, live_version, new_version, removal, rollback_note, rules_at, stored_rules, unknown,
     without_mark,
@@ -29,7 +29,7 @@ use crate::cli::{
 const SET_EXAMPLES: &str = "\
 Examples:
   vitrine assortments set nordic nordic.json --note 'contract of 2026'
-  vitrine assortments set nordic nordic.toml --allow retire=60%";
+  vitrine assortments set nordic nordic.json --allow retire=60%";
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -69,7 +69,7 @@ pub(in crate::cli) struct SetRules {
     edit: EditArgs,
     /// The assortment: up to 64 letters, digits, `-`, `_` and `.`.
     name: String,
-    /// File of its rules, in JSON, or in TOML if its name ends with `.toml`; `-` is standard input.
+    /// File of its rules, in JSON; `-` is standard input.
     file: PathBuf,
 }
 
@@ -247,8 +247,7 @@ fn live_rules(version: Option<&AssortmentVersion>) -> anyhow::Result<Option<Rule
 fn read_rules(path: &Path) -> anyhow::Result<Option<Rules>> {
     let shown = path.display();
     let text = read(path).with_context(|| format!("can't read {shown}"))?;
-    let text = without_mark(&text);
-    match assortments::parse(text, format_of(path, text)) {
+    match assortments::parse(without_mark(&text)) {
         Ok(rules) => Ok(Some(rules)),
         Err(faults) => {
             refuse(&shown.to_string(), &faults)?;

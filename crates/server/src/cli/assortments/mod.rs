@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
-use vitrine_ingest::assortments::Format;
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
 use vitrine_store::assortment::AssortmentVersion;
@@ -21,7 +20,7 @@ use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
 use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
-use crate::assortments::{format_of_text, rules_at, unknown};
+use crate::assortments::{rules_at, unknown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +55,7 @@ Examples:
 
 /// Give keys a part of the catalog, at discounts of their own.
 ///
-/// An assortment is a named set of rules, in JSON or TOML: `allow` and `deny` select products by `codes`, `categories`,
+/// An assortment is a named set of rules, in JSON: `allow` and `deny` select products by `codes`, `categories`,
 /// `countries`, `currencies` and `payout_types`, `discounts` changes their discounts. Keys without one see everything.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -235,14 +234,4 @@ fn to_json(version: &AssortmentVersion) -> Value {
         "note": version.note,
         "removed": version.rules.is_none(),
     })
-}
-
-/// Returns the format of rules: by the name of their file, or of standard input by how it begins.
-fn format_of(path: &std::path::Path, text: &str) -> Format {
-    let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
-    match path.as_os_str() == "-" {
-        true => format_of_text(text),
-        false if ending.is_some_and(|ending| ending == "toml") => Format::Toml,
-        false => Format::Json,
-    }
 }

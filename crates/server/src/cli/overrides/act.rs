@@ -1,4 +1,4 @@
-//! `vitrine disable`, `hide` and `set`: make overrides; `enable` and `overrides end`: end them.
+//! `vitrine disable`, `hide` and `set`: make overrides; `overrides end`: ends them.
 
 use std::io::Write as _;
 
@@ -27,11 +27,6 @@ Examples:
   vitrine disable 'BRIARWICK-*' --note 'the issuer is down'
   vitrine disable BRIARWICK-GB --until 4h
   vitrine disable --category fashion --country SE --from '2026-12-01 09:00 Europe/Berlin' --dry-run";
-
-const ENABLE_EXAMPLES: &str = "\
-Examples:
-  vitrine enable 'BRIARWICK-*'
-  vitrine enable --category fashion --note 'the issuer is back'";
 
 const HIDE_EXAMPLES: &str = "\
 Examples:
@@ -82,24 +77,12 @@ struct MakeArgs {
 
 /// Make products unorderable, whatever loads bring: `TEMPORARILY_DISABLED`, and not orderable.
 ///
-/// It holds for every product that matches, now and later, until it ends: at a time, by `vitrine enable`, or by
-/// `vitrine overrides end`.
+/// It holds for every product that matches, now and later, until it ends: at a time, or by `vitrine overrides end`.
 #[derive(Debug, Args)]
 #[command(after_help = DISABLE_EXAMPLES)]
 pub(in crate::cli) struct Disable {
     #[command(flatten)]
     make: MakeArgs,
-    #[command(flatten)]
-    selection: SelectionArgs,
-}
-
-/// End what `vitrine disable` did to products. Never makes a product `LIVE`: its state is the one that loads brought, or that
-/// another override sets.
-#[derive(Debug, Args)]
-#[command(after_help = ENABLE_EXAMPLES)]
-pub(in crate::cli) struct Enable {
-    #[command(flatten)]
-    change: ChangeArgs,
     #[command(flatten)]
     selection: SelectionArgs,
 }
@@ -243,37 +226,29 @@ fn require_products(selection: &Selection) {
     }
 }
 
-impl Enable {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let selection = self.selection.selection();
-        require_products(&selection);
-        let store = store.open(IfMissing::Refuse)?;
-        let Disabling {
-            numbers,
-            scheduled,
-            remaining,
-        } = disabling(&store, &selection)?;
-        for one in &scheduled {
-            let told = format!(
-                "note: override {} disables selected products from {} on; `vitrine overrides end {}` cancels it\n",
-                one.number,
-                to_second(one.stored.made.from),
-                one.number,
-            );
-            output::stderr().write_all(told.as_bytes())?;
-        }
-        for one in &remaining {
-            let (number, does) = (one.number, one.does());
-            let told = format!(
-                "note: override {number} stays: it {does} of these; `vitrine overrides end {number}` ends it\n"
-            );
-            output::stderr().write_all(told.as_bytes())?;
-        }
-        self.change.end(&store, &numbers)
-    }
-}
-
 impl ChangeArgs {
+    /// Ends the overrides by `vitrine disable` of products.
+    pub(super) fn end_disabling(
+        &self,
+        store: &Store,
+        codes: &[CodePattern],
+    ) -> anyhow::Result<Outcome> {
+        let selection = Selection {
+            codes: codes.to_vec().into(),
+            ..Selection::default()
+        };
+        let Disabling { numbers, scheduled } = disabling(store, &selection)?;
+        for one in &scheduled {
+            let (number, from) = (one.number, to_second(one.stored.made.from));
+            writeln!(
+                output::stderr(),
+                "note: override {number} disables selected products from {from} on; \
+                 `vitrine overrides end {number}` cancels it"
+            )?;
+        }
+        self.end(store, &numbers)
+    }
+
     /// Ends overrides.
     pub(super) fn end(&self, store: &Store, numbers: &[u64]) -> anyhow::Result<Outcome> {
         let context = AuditContext {

@@ -15,11 +15,12 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
 use vitrine_ingest::overrides::unreadable::Unreadable;
 use vitrine_ingest::overrides::{Override, OverrideProducts, products_of};
+use vitrine_ingest::selection::CodePattern;
 use vitrine_model::code::ProductCode;
 use vitrine_store::overrides::StoredOverride;
 use vitrine_store::{IfMissing, StoreError};
 
-use self::act::{ChangeArgs, Disable, Enable, Hide, Set};
+use self::act::{ChangeArgs, Disable, Hide, Set};
 pub(super) use self::print::instant_json;
 use self::print::{parsed_json, table};
 use super::time::to_second;
@@ -45,7 +46,7 @@ const END_EXAMPLES: &str = "\
 Examples:
   vitrine overrides end 7
   vitrine overrides end 7 8 --dry-run
-  vitrine overrides end 7 --note 'the issuer is back'";
+  vitrine overrides end --codes 'BRIARWICK-*' --note 'the issuer is back'";
 
 const HISTORY_EXAMPLES: &str = "\
 Examples:
@@ -79,8 +80,11 @@ pub(super) enum Overrides {
         #[command(flatten)]
         change: ChangeArgs,
         /// Numbers of the overrides.
-        #[arg(required = true)]
+        #[arg(required_unless_present = "codes")]
         numbers: Vec<u64>,
+        /// End the overrides by `vitrine disable` of the products with these codes or patterns, such as 'BRIARWICK-*'.
+        #[arg(long, value_name = "CODE|PATTERN", num_args = 1.., conflicts_with = "numbers")]
+        codes: Vec<CodePattern>,
     },
     /// List all overrides, ended ones included, the newest first.
     #[command(after_help = HISTORY_EXAMPLES)]
@@ -94,7 +98,15 @@ pub(super) enum Overrides {
 #[derive(Debug, Subcommand)]
 pub(super) enum Act {
     Disable(Disable),
-    Enable(Enable),
+    /// End the overrides by `vitrine disable` of products: `vitrine overrides end --codes`.
+    #[command(hide = true)]
+    Enable {
+        #[command(flatten)]
+        change: ChangeArgs,
+        /// Codes or patterns, such as 'BRIARWICK-*'.
+        #[arg(value_name = "CODE|PATTERN", required = true)]
+        codes: Vec<CodePattern>,
+    },
     Hide(Hide),
     Set(Set),
 }
@@ -103,7 +115,10 @@ impl Act {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         match self {
             Self::Disable(disable) => disable.run(store),
-            Self::Enable(enable) => enable.run(store),
+            Self::Enable { change, codes } => {
+                let store = store.open(IfMissing::Refuse)?;
+                change.end_disabling(&store, codes)
+            }
             Self::Hide(hide) => hide.run(store),
             Self::Set(set) => set.run(store),
         }
@@ -129,7 +144,14 @@ impl Overrides {
                 overrides.reverse();
                 print_list(overrides, *output)
             }
-            Self::End { change, numbers } => change.end(&store, numbers),
+            Self::End {
+                change,
+                numbers,
+                codes,
+            } => match codes.is_empty() {
+                true => change.end(&store, numbers),
+                false => change.end_disabling(&store, codes),
+            },
             Self::Show { output, number } => show(&store, *output, *number),
         }
     }

@@ -59,9 +59,7 @@ fn changed_json(changed: &Changed, intent: Intent) -> Value {
         "selected": changed.selected,
         "missing": changed.missing,
         "overlapping": overlapping(&changed.notices.overlapping),
-        "without_amounts": overlapping(&changed.notices.without_amounts),
         "hidden": overlapping(&changed.notices.hidden),
-        "emptied": changed.notices.emptied,
         "counts": counts_json(&changed.plan.counts()),
         "plan": changed.plan,
         "guard": changed.exceeded,
@@ -199,9 +197,7 @@ fn write_warnings(out: &mut String, changed: &Changed) -> fmt::Result {
     }
     let Notices {
         overlapping,
-        without_amounts,
         hidden,
-        emptied,
     } = &changed.notices;
     for (number, products) in overlapping {
         writeln!(
@@ -209,22 +205,10 @@ fn write_warnings(out: &mut String, changed: &Changed) -> fmt::Result {
             "warning: override {number} sets the same fields of {products} of these products; the new one, made later, takes precedence"
         )?;
     }
-    for (number, products) in without_amounts {
-        writeln!(
-            out,
-            "warning: {products} of these products can't be ordered all the same: override {number} narrows their amounts"
-        )?;
-    }
     for (number, products) in hidden {
         writeln!(
             out,
             "warning: override {number} hides {products} of these products; clients see nothing of them until it ends"
-        )?;
-    }
-    if *emptied > 0 {
-        writeln!(
-            out,
-            "warning: no amount is left of {emptied} of these products, so they can't be ordered"
         )?;
     }
     if changed.selected == 0 && changed.missing.is_empty() && !changed.made.is_empty() {

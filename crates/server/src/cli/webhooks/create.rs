@@ -11,7 +11,7 @@ use serde_json::json;
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::Store;
 use vitrine_store::audit::AuditAction;
-use vitrine_store::webhooks::{EventFormat, NewEndpoint};
+use vitrine_store::webhooks::{Endpoint, EventFormat};
 
 use super::{in_part, right_key};
 use crate::cli::audit::NoteArgs;
@@ -81,15 +81,13 @@ impl Create {
         check_filters(&filters).map_err(|fault| anyhow!("{fault}"))?;
         let key_file = self.key_file(store)?;
         let salt = random_salt()?;
-        let new = NewEndpoint {
-            id: format!("wh_{}", random_hex()?),
-            key: prefix.to_owned(),
-            url: self.url.clone(),
+        let (id, key) = (format!("wh_{}", random_hex()?), prefix.to_owned());
+        let position = position_now(store, prefix)?;
+        let new = Endpoint {
             filters,
             api_version: checked_version(self.api_version.as_ref()).cloned(),
             format: self.format,
-            salt,
-            position: position_now(store, prefix)?,
+            ..Endpoint::new(id, key, self.url.clone(), salt, position)
         };
         let context = self.note.context(AuditAction::CreateWebhook);
         let created = store.create_endpoint(&new, &key_file.fingerprint(), &context);

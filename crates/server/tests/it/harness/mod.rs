@@ -75,7 +75,7 @@ pub fn random_letters(count: usize, seed: u64) -> String {
 }
 
 /// Lets the guard pass all loads of tests: most tests replace catalogs by others on purpose.
-pub const ALLOW_ALL: [&str; 14] = [
+pub const ALLOW_ALL: [&str; 16] = [
     "--allow",
     "retire=100%",
     "--allow",
@@ -84,6 +84,8 @@ pub const ALLOW_ALL: [&str; 14] = [
     "states=100%",
     "--allow",
     "emptied-lists=100%",
+    "--allow",
+    "emptied-fields=100%",
     "--allow",
     "currencies=100%",
     "--allow",

@@ -2,7 +2,7 @@
 //! hiding its password.
 //!
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers for tests
-//! - `postgres/outage.rs`: an unreachable database; `postgres/connection.rs`: TLS, passwords, a replica; `postgres/schema.rs`: schema, roles, check, restore, hints
+//! - `outage.rs`: an unreachable database; `connection.rs`: TLS, passwords, a replica; `schema.rs`: schema, roles, check, restore, hints
 
 #![expect(
     unreachable_pub,
@@ -13,19 +13,27 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
-#[path = "support/audited.rs"]
+#[path = "../support/audited.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod audited;
-#[path = "support/cluster.rs"]
+#[path = "../support/cluster.rs"]
 mod cluster;
-#[path = "postgres/connection.rs"]
 mod connection;
-#[path = "support/database.rs"]
+#[path = "../support/database.rs"]
 mod database;
-#[path = "postgres/outage.rs"]
 mod outage;
-#[path = "postgres/schema.rs"]
 mod schema;
+
+/// Creates a database, or ends the test without a PostgreSQL for tests.
+macro_rules! new_database {
+    () => {
+        match crate::database::Database::create() {
+            Some(database) => database,
+            None => return,
+        }
+    };
+}
+pub(crate) use new_database;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,11 @@
 //! The contract of the store on both databases: [`suite`] gets a function that opens an empty store.
 //!
-//! - `contract/products.rs`: products to put, and collecting what a store returns
-//! - `contract/publishes.rs`: revisions; `contract/loaded_versions.rs`: versions known by the records they were loaded from; `contract/changes.rs`: differences; `contract/history.rs`: the history; `contract/change_history.rs`, `contract/change_bounds.rs`, `contract/change_gaps.rs`: the history of changes, its bounds and its gaps; `contract/prune.rs`: pruning; `contract/texts.rs`: texts; `contract/fetched.rs`: fetched texts; `contract/keys.rs`: API keys; `contract/key_days.rs`: their requests by day; `contract/assortments.rs`: assortments; `contract/audit.rs`: the audit log, `contract/audit_log.rs`: it after restores and changes by hand
-//! - `contract/assigned_keys.rs`: keys with an assortment, in backups and damaged; `contract/assortment_crashes.rs`: crashes while they are written; `contract/kept.rs`: stores with their SQL
-//! - `contract/operators.rs`: operators of the console and their sessions; `contract/webhooks.rs`: webhook endpoints; `contract/overrides.rs`: overrides, and bases beside products
-//! - `contract/format.rs`: stores of other formats; `support/packed.rs`: SQL functions for packed documents
-//! - `contract/sqlite_file.rs`, `contract/sqlite_log.rs`: file and log of the embedded store
+//! - `products.rs`: products to put, and collecting what a store returns
+//! - `publishes.rs`: revisions; `loaded_versions.rs`: versions known by the records they were loaded from; `changes.rs`: differences; `history.rs`: the history; `change_history.rs`: the history of changes; `prune.rs`: pruning; `texts.rs`: texts; `fetched.rs`: fetched texts; `keys.rs`: API keys, and their requests by day; `assortments.rs`: assortments; `audit.rs`: the audit log
+//! - `assigned_keys.rs`: keys with an assortment, in backups and damaged; `assortment_crashes.rs`: crashes while they are written; `kept.rs`: stores with their SQL
+//! - `operators.rs`: operators of the console and their sessions; `webhooks.rs`: webhook endpoints; `overrides.rs`: overrides, and bases beside products
+//! - `format.rs`: stores of other formats; `support/packed.rs`: SQL functions for packed documents
+//! - `sqlite_file.rs`: file and log of the embedded store
 //! - `support/database.rs`, `support/cluster.rs`: databases and servers of PostgreSQL for tests
 
 #![expect(
@@ -17,65 +17,35 @@
     reason = "these are tests, though not every function is marked as one"
 )]
 
-#[path = "contract/assigned_keys.rs"]
 mod assigned_keys;
 #[cfg(feature = "fail-points")]
-#[path = "contract/assortment_crashes.rs"]
 mod assortment_crashes;
-#[path = "contract/assortments.rs"]
 mod assortments;
-#[path = "contract/audit.rs"]
 mod audit;
-#[path = "contract/audit_log.rs"]
-mod audit_log;
-#[path = "support/audited.rs"]
+#[path = "../support/audited.rs"]
 mod audited;
-#[path = "contract/change_bounds.rs"]
-mod change_bounds;
-#[path = "contract/change_gaps.rs"]
-mod change_gaps;
-#[path = "contract/change_history.rs"]
 mod change_history;
-#[path = "contract/changes.rs"]
 mod changes;
-#[path = "support/cluster.rs"]
+#[path = "../support/cluster.rs"]
 #[expect(dead_code, reason = "another test starts servers with it")]
 mod cluster;
-#[path = "support/database.rs"]
+#[path = "../support/database.rs"]
 mod database;
-#[path = "contract/fetched.rs"]
 mod fetched;
-#[path = "contract/format.rs"]
 mod format;
-#[path = "contract/history.rs"]
 mod history;
-#[path = "contract/kept.rs"]
 mod kept;
-#[path = "contract/key_days.rs"]
-mod key_days;
-#[path = "contract/keys.rs"]
 mod keys;
-#[path = "contract/loaded_versions.rs"]
 mod loaded_versions;
-#[path = "contract/operators.rs"]
 mod operators;
-#[path = "contract/overrides.rs"]
 mod overrides;
-#[path = "support/packed.rs"]
+#[path = "../support/packed.rs"]
 mod packed;
-#[path = "contract/products.rs"]
 mod products;
-#[path = "contract/prune.rs"]
 mod prune;
-#[path = "contract/publishes.rs"]
 mod publishes;
-#[path = "contract/sqlite_file.rs"]
 mod sqlite_file;
-#[path = "contract/sqlite_log.rs"]
-mod sqlite_log;
-#[path = "contract/texts.rs"]
 mod texts;
-#[path = "contract/webhooks.rs"]
 mod webhooks;
 
 use std::cell::RefCell;
@@ -94,17 +64,15 @@ fn suite(fresh: impl Fn() -> Arc<Store>) {
         &loaded_versions::ALL[..],
         &changes::ALL,
         &history::ALL,
-        &change_bounds::ALL,
-        &change_history::ALL,
-        &prune::ALL,
+        change_history::ALL,
+        prune::ALL,
         &texts::ALL,
         &fetched::ALL,
-        &keys::ALL,
-        &assortments::ALL,
-        &key_days::ALL,
-        &audit::ALL,
-        &webhooks::ALL,
-        &operators::ALL,
+        keys::ALL,
+        assortments::ALL,
+        audit::ALL,
+        webhooks::ALL,
+        operators::ALL,
         &overrides::ALL,
     ]
     .concat()
@@ -114,8 +82,16 @@ fn suite(fresh: impl Fn() -> Arc<Store>) {
     }
 }
 
-/// One rule of the contract: its sentence, and its check on an empty store.
+/// One rule of the contract: its name or its sentence, and its check on an empty store.
 type Rule = (&'static str, fn(&Store));
+
+/// Makes the list of a module's rules, which are named like their checks.
+macro_rules! rules {
+    ($($rule:ident,)*) => {
+        pub const ALL: &[crate::Rule] = &[$((stringify!($rule), $rule)),*];
+    };
+}
+pub(crate) use rules;
 
 #[test]
 fn sqlite_store_keeps_the_contract() {
