@@ -120,9 +120,9 @@ impl crate::Store {
     ) -> Result<Vec<ChangedProduct>, StoreError> {
         let sql = "select code, bool_or(began), bool_or(ended) from ( \
                select code, true as began, false as ended \
-               from vitrine.product_version where from_revision = $1 \
+               from vitrine.product_version where from_revision = $1 and $1 > 0 \
                union all select code, false, true \
-               from vitrine.product_version where until_revision = $1) as changes \
+               from vitrine.product_version where until_revision = $1 and $1 > 0) as changes \
                where code > $2 group by code \
                having $4 is null or (bool_or(began) = $4 and bool_or(ended) = $5) order by code limit $3";
         let after = after.map_or("", ProductCode::as_str);

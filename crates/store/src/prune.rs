@@ -19,21 +19,20 @@ const BATCH: u32 = 1_000;
 /// then.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Condition for versions to delete: no kept revision has them ($1 is the oldest), not even as a base, and they have no texts
-/// or were replaced before $2: texts of later ones are still served.
-const PRUNABLE: &str = "v.until_revision <= $1 \
-     and not exists (select 1 from vitrine.product_base b where b.version_id = v.id \
-        and (b.until_revision is null or b.until_revision > $1)) \
-     and (v.until_revision < coalesce( \
+/// Condition for versions to delete: no kept revision has them ($1 is the oldest), and they have no texts or were replaced
+/// before $2: texts of later ones are still served. Those that are [`KEPT_AS_BASE`] stay.
+const PRUNABLE: &str = "v.until_revision <= $1 and (v.until_revision < coalesce( \
         (select min(number) from vitrine.revision where created_at > $2), $1 + 1) \
      or not exists (select 1 from vitrine.product_text where product_version_id = v.id))";
+
+/// Condition for versions that a kept revision has as a base.
+const KEPT_AS_BASE: &str = "exists (select 1 from vitrine.product_base b where b.version_id = v.id \
+     and (b.until_revision is null or b.until_revision > $1))";
 
 /// Condition for versions with texts that stay.
 const KEPT_WITH_TEXTS: &str = "(v.until_revision is null or v.until_revision > $1 \
      or v.until_revision >= coalesce( \
-        (select min(number) from vitrine.revision where created_at > $2), $1 + 1) \
-     or exists (select 1 from vitrine.product_base b where b.version_id = v.id \
-        and (b.until_revision is null or b.until_revision > $1)))";
+        (select min(number) from vitrine.revision where created_at > $2), $1 + 1))";
 
 /// Condition for texts that nothing names. One that was taken down stays, so that it is still down if it is loaded again.
 const UNNAMED: &str = "taken_down_at is null \
@@ -59,7 +58,7 @@ impl crate::Store {
             "select count(*) from vitrine.markdown_text x /*scan*/ where taken_down_at is null \
          and not exists (select 1 from vitrine.product_text t \
             join vitrine.product_version v on v.id = t.product_version_id \
-            where t.digest = x.digest and {KEPT_WITH_TEXTS})"
+            where t.digest = x.digest and ({KEPT_WITH_TEXTS} or {KEPT_AS_BASE}))"
         );
         self.db().read_within(WORK_TIMEOUT, PRUNING, |tx| {
             let Some(kept) = kept(tx, keep, texts_kept_since)? else {
@@ -163,10 +162,11 @@ fn newly_unreadable(tx: &mut Tx<'_>, oldest: i64) -> Result<u64, StoreError> {
 
 /// Returns the number of versions to delete, and of those that no kept revision has and that stay.
 fn versions(tx: &mut Tx<'_>, kept: Kept) -> Result<(u64, u64), StoreError> {
-    let sql = format!("select count(*) from vitrine.product_version v where {PRUNABLE}");
+    let count = "select count(*) from vitrine.product_version v where";
+    let sql = format!("{count} {PRUNABLE} and not {KEPT_AS_BASE}");
     let going: i64 = tx.value(&sql, values![kept.oldest, kept.since])?;
-    let sql = "select count(*) from vitrine.product_version where until_revision <= $1";
-    let all: i64 = tx.value(sql, values![kept.oldest])?;
+    let sql = format!("{count} v.until_revision <= $1 and not {KEPT_AS_BASE}");
+    let all: i64 = tx.value(&sql, values![kept.oldest])?;
     Ok((going.unsigned_abs(), (all - going).unsigned_abs()))
 }
 
@@ -180,7 +180,7 @@ fn delete_versions(writer: &mut WriteConnection<'_>, kept: Kept) -> Result<u64, 
     );
     let end = format!(
         "select max(id), count(*) from (select v.id from vitrine.product_version v \
-         where v.id > $3 and {PRUNABLE} order by v.id limit $4) batch having count(*) > 0"
+         where v.id > $3 and {PRUNABLE} and not {KEPT_AS_BASE} order by v.id limit $4) batch having count(*) > 0"
     );
     let (mut deleted, mut last) = (0, -1_i64);
     loop {

@@ -74,6 +74,7 @@ pub(crate) fn create_from(
         }
     }
     let copy = VerifiedCopy::beside(path, backup)?;
+    let endpoints = read_backup(&copy.connection)?;
     let partial = Partial::create_beside(path)?;
     let mut connection = open::private(partial.path())?;
     let committed = Some(FailPoint::CreateCommitted);
@@ -83,7 +84,7 @@ pub(crate) fn create_from(
     let store_id = place::id(&connection, "state")?;
     drop(connection);
     partial.place()?;
-    restore_file(path, &store_id, &read_backup(&copy.connection)?)?;
+    restore_file(path, &store_id, &endpoints)?;
     Ok(revision)
 }
 

@@ -334,6 +334,21 @@ fn backup_with_a_changed_log_is_restored() {
 }
 
 #[test]
+fn backup_with_a_damaged_webhook_creates_no_store() {
+    on_both(|kept| {
+        let backup = back_up(kept);
+        let file = Connection::open(&backup).unwrap();
+        file.execute_batch("insert into webhook_attempt values ('wh_1', 1, '{')")
+            .unwrap();
+        drop(file);
+        let Ok(address) = kept.url.parse::<StoreAddress>();
+        address.create_from(&backup, &restore()).unwrap_err();
+        let missing = address.open(IfMissing::Refuse, vitrine_store::DEFAULT_LOCK_WAIT);
+        assert!(matches!(missing, Err(StoreError::Missing { .. })));
+    });
+}
+
+#[test]
 fn days_of_two_servers_add_up_and_survive_a_failure() {
     on_both(|kept| {
         let stores = [kept.open(), kept.open()];

@@ -209,7 +209,7 @@ fn base_alone_is_a_revision(store: &Store) {
             until: None
         }]
     );
-    for number in [2, 3] {
+    for number in [0, 2, 3] {
         assert_eq!(store.revision_changes(number, None, None, 9).unwrap(), []);
     }
     assert_eq!(read(store, Timestamp::MIN).texts, []);
@@ -229,6 +229,8 @@ fn texts_of_a_base_outlive_a_prune(store: &Store) {
     let planned = store.plan_prune(newest, second(99)).unwrap();
     let pruned = store.prune(newest, second(99)).unwrap();
     assert_eq!((planned.texts, pruned.texts), (0, 0));
+    // Nothing waits for texts that are still served: the version stays as a base.
+    assert_eq!((planned.waiting_versions, pruned.waiting_versions), (0, 0));
     let digest = TextDigest::of("# Text");
     assert!(store.text(&digest).unwrap().is_some());
     assert_eq!(bases(store, Moment::Live).unwrap()[0], hidden);
