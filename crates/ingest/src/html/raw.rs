@@ -12,8 +12,12 @@ const MAX_DEPTH: usize = 100;
 const DROPPED: &str = "applet audio canvas datalist head iframe math noembed noframes noscript object script select \
                        style svg template textarea title video xmp";
 
-/// Those of them whose content isn't HTML: it extends to the end if they aren't closed.
-const NOT_HTML: &str = "iframe noembed noframes script style textarea title xmp";
+/// Those of them whose content is code: it extends to the end if they aren't closed. What follows the tag of another one
+/// without an end is text that people are to read.
+const CODE: &str = "script style";
+
+/// Maximum length of an address in angle brackets, in bytes.
+const MAX_ADDRESS_BYTES: usize = 300;
 
 /// Other elements that begin on a line of their own; a line end takes their place.
 const BLOCKS: &str = "address article aside caption center dd details dialog dir div dl dt fieldset figcaption figure \
@@ -80,6 +84,8 @@ fn attributes_of(element: &str) -> &'static [&'static str] {
 struct Tag<'h> {
     name: String,
     is_end: bool,
+    /// True for `<name />`, by which people mean an element without content.
+    is_whole: bool,
     /// Names and values of attributes, as written.
     attributes: Vec<(&'h str, &'h str)>,
 }
@@ -99,21 +105,29 @@ pub(super) fn reduced(html: &str) -> String {
         let mut bytes = rest.bytes().skip(1);
         let (next, after) = (bytes.next(), bytes.next());
         let is_tag = match next {
+            _ if is_address(&rest[1..]) => false,
             Some(b'/') => after.is_some_and(|byte| byte.is_ascii_alphabetic()),
             Some(byte) => byte.is_ascii_alphabetic(),
             None => false,
         };
         if is_tag {
-            let Some((tag, after)) = tag(rest) else {
+            let Some(end) = memchr::memchr(b'>', rest.as_bytes()) else {
+                // Nothing that follows is a tag.
+                out.text(&rest.replace('<', "&lt;"));
                 rest = "";
                 break;
+            };
+            let Some((tag, after)) = tag(rest) else {
+                // A quote isn't closed: the text behind the tag stays.
+                rest = &rest[end + 1..];
+                continue;
             };
             rest = after;
             if is_among(DROPPED, &tag.name) {
                 if !tag.is_end && !endless.contains(&tag.name) {
                     match after_end(rest, &tag.name) {
                         Some(after) => rest = after,
-                        None if is_among(NOT_HTML, &tag.name) => rest = "",
+                        None if is_among(CODE, &tag.name) && !tag.is_whole => rest = "",
                         None => _ = endless.insert(tag.name),
                     }
                 }
@@ -176,7 +190,23 @@ fn after_end<'h>(html: &'h str, name: &str) -> Option<&'h str> {
     None
 }
 
-/// Reads the tag at the start of some HTML as browsers do. Returns the rest; none if the tag has no end.
+/// Returns true if the rest after `<` is an address up to `>`, which Markdown doesn't see within HTML.
+fn is_address(rest: &str) -> bool {
+    let head = &rest.as_bytes()[..rest.len().min(MAX_ADDRESS_BYTES)];
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"<>=\"'".contains(byte);
+    let Some(end) = head.iter().position(ends).filter(|end| head[*end] == b'>') else {
+        return false;
+    };
+    let address = &head[..end];
+    let begins = |scheme: &&[u8]| {
+        let start = address.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    let schemes: [&[u8]; 3] = [b"http://", b"https://", b"mailto:"];
+    address.contains(&b'@') || schemes.iter().any(begins)
+}
+
+/// Reads the tag at the start of some HTML as browsers do. Returns the rest; none if a quote in it isn't closed.
 fn tag(html: &str) -> Option<(Tag<'_>, &str)> {
     let is_end = html.starts_with("</");
     let html = &html[1 + usize::from(is_end)..];
@@ -189,6 +219,7 @@ fn tag(html: &str) -> Option<(Tag<'_>, &str)> {
     let mut tag = Tag {
         name: html[..at].to_ascii_lowercase(),
         is_end,
+        is_whole: false,
         attributes: Vec::new(),
     };
     let known = match kind(&tag.name) {
@@ -203,6 +234,7 @@ fn tag(html: &str) -> Option<(Tag<'_>, &str)> {
     loop {
         at = find(at, &|byte| !is_blank(byte) && byte != b'/')?;
         if html.as_bytes()[at] == b'>' {
+            tag.is_whole = html[..at].ends_with('/');
             return Some((tag, &html[at + 1..]));
         }
         // A name may begin with `=`.
@@ -219,6 +251,11 @@ fn tag(html: &str) -> Option<(Tag<'_>, &str)> {
                 quote @ (b'"' | b'\'') => {
                     at = find(start + 1, &|byte| byte == quote)? + 1;
                     value = &html[start + 1..at - 1];
+                    // Tags in a value: its own end is missing, and this quote begins another value.
+                    let has_tags = |(_, after): (&str, &str)| after.contains('<');
+                    if value.split_once('>').is_some_and(has_tags) {
+                        return None;
+                    }
                 }
                 _ => {
                     at = find(start, &|byte| is_blank(byte) || byte == b'>')?;
@@ -244,7 +281,7 @@ struct Reduced {
 
 impl Reduced {
     fn text(&mut self, text: &str) {
-        if !text.trim().is_empty() {
+        if !text.trim_ascii().is_empty() {
             self.enter_cell();
         }
         self.html.push_str(text);
@@ -259,6 +296,11 @@ impl Reduced {
         };
         match (kind, tag.is_end) {
             (Kind::Inline(name) | Kind::Block(name) | Kind::Part(name), true) => self.end(name),
+            // As browsers do.
+            (Kind::Void("br"), true) => {
+                self.enter_cell();
+                self.html.push_str("<br>");
+            }
             (Kind::Void(_), true) => {}
             (Kind::Void(name), false) => {
                 self.enter_cell();
@@ -412,7 +454,20 @@ mod tests {
             ("a<svg><b>x</svg>b<svg>c<svg>d", "abcd"),
             ("a<Script>b</b></scripts></SCRIPT >c", "ac"),
             ("a<script>b", "a"),
-            ("a<b title='", "a"),
+            ("a<b title='", "a&lt;b title='"),
+            ("a<b title='>b<!-- c", "ab"),
+            (
+                "See <a href=\"https://a.example>terms</a>. <a href=\"https://b.example\">b</a>",
+                "See terms. <a href=\"https://b.example\">b</a>",
+            ),
+            ("a<iframe src=b>c", "ac"),
+            ("a<script src='b'/>c", "ac"),
+            ("a<script src='b'/>c</script>d", "ad"),
+            ("a</br>b", "a<br>b"),
+            (
+                "<p>By <a@b.example>, <HTTPS://c.example/d><o:p></o:p>",
+                "<p>By &lt;a@b.example>, &lt;HTTPS://c.example/d></p>",
+            ),
             ("a<!-- b", "a"),
             ("1 < 2 <", "1 &lt; 2 &lt;"),
         ] {

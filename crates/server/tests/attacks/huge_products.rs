@@ -1,4 +1,4 @@
-//! Products with names of megabytes: pages of them are longer than memory for a copy of each would allow.
+//! Products as large as loads take: pages of them are longer than memory for a copy of each would allow.
 
 use std::io::Write as _;
 
@@ -7,8 +7,9 @@ use serde_json::json;
 use crate::harness::{Store, gift_card};
 use crate::world::{CODINGS, Edge, World};
 
-const PRODUCTS: usize = 8;
-const NAME_BYTES: usize = 5 << 20;
+const PRODUCTS: usize = 160;
+const POLICY_BYTES: usize = 250 << 10;
+const TEXT_BYTES: usize = 1 << 20;
 const REQUESTS: usize = 50;
 
 #[test]
@@ -16,7 +17,14 @@ fn huge_products_leave_the_server_its_memory() {
     let products: Vec<_> = (0..PRODUCTS)
         .map(|number| {
             let mut product = gift_card(&format!("HUGE-{number}"));
-            product["name"] = json!(number.to_string().repeat(NAME_BYTES));
+            let detail = &mut product["gift_card"];
+            detail["expiry"]["date_policy"] = json!("x".repeat(POLICY_BYTES));
+            if number < 3 {
+                for name in ["description", "disclaimer", "terms_buyer", "terms_consumer"] {
+                    let text = format!("{number}{name}").repeat(TEXT_BYTES / 20);
+                    detail["content_resources"][format!("{name}_md")] = json!(text);
+                }
+            }
             product
         })
         .collect();
@@ -28,7 +36,7 @@ fn huge_products_leave_the_server_its_memory() {
         .into_iter()
         .chain([(product, "gzip"), (with_texts, "gzip")])
     {
-        let what = format!("{REQUESTS} times {target} with names of 5 MiB, {coding}");
+        let what = format!("{REQUESTS} times {target}, {coding}");
         world.survive(&what, world.reader(), || {
             let answered = world.answered() + REQUESTS as f64;
             let unread: Vec<_> = (0..REQUESTS)
