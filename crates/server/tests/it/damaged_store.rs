@@ -22,7 +22,7 @@ fn products(count: usize) -> Vec<Value> {
     let product = |number: usize| {
         let mut product = gift_card(&format!("P{number:04}"));
         // Documents are most of the file, however well they are packed.
-        product["name"] = json!(random_letters(2_000, number as u64));
+        product["gift_card"]["expiry"]["date_policy"] = json!(random_letters(2_000, number as u64));
         if number.is_multiple_of(7) {
             let resources = &mut product["gift_card"]["content_resources"];
             resources["description_md"] = json!(format!("# Number {number}\n\nA text."));

@@ -44,10 +44,11 @@ fn sqlite_log_is_small_again_after_replaces_beside_a_server() {
     for round in 1..4_u64 {
         let product = |number: u64| {
             let mut product = gift_card(&format!("P{number}"));
-            product["name"] = random_letters(2_500_000, 100 * round + number).into();
+            let policy = random_letters(250_000, 1_000 * round + number);
+            product["gift_card"]["expiry"]["date_policy"] = policy.into();
             product
         };
-        let report = store.load_products(&(0..20_u64).map(product).collect::<Vec<_>>());
+        let report = store.load_products(&(0..200_u64).map(product).collect::<Vec<_>>());
         assert!(log_bytes() > 32 << 20, "too little to fill the log");
         server.wait_for_loaded(&report);
     }
