@@ -263,8 +263,17 @@ impl Session {
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Option<Row>, StoreError> {
-        let rows = self.call(doing, async |client| client.query_typed(sql, params).await);
-        Ok(rows?.into_iter().next())
+        Ok(self.rows(doing, sql, params)?.into_iter().next())
+    }
+
+    /// Runs a query. Returns its rows.
+    pub(crate) fn rows(
+        &mut self,
+        doing: &'static str,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        self.call(doing, async |client| client.query_typed(sql, params).await)
     }
 
     /// Runs a query and calls `visit` with each row while others arrive: the rows are never all in memory.
