@@ -49,7 +49,10 @@ impl Tx<'_> {
         drop(seen);
         // The statement itself reports an error.
         let scans = self.scans(sql, values).unwrap_or_default();
-        assert!(scans.is_empty(), "a statement scans {scans:?}: {sql}");
+        assert!(
+            scans.is_empty(),
+            "a statement scans {scans:?}; give it an index, or `/*scan*/` if it has to read all rows: {sql}"
+        );
     }
 
     fn scans(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Vec<String>, StoreError> {
