@@ -356,7 +356,7 @@ impl Applying<'_, '_> {
             if let Some(column) = records.stated.missing(field) {
                 let message = format!(
                     "{} lose their value, as no record has this field",
-                    ProductCount(*products)
+                    ProductCount(products)
                 );
                 let place = Place {
                     column: Some(column.name.to_owned()),
