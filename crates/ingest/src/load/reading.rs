@@ -292,7 +292,7 @@ impl<'p> Reading<'p> {
             rejected: self.rejected,
             known: self.known,
             stated: self.stated,
-            file: self.codes.first_file(),
+            codes: self.codes,
         };
         Ok((self.report, Some(records)))
     }

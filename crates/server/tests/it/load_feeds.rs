@@ -132,10 +132,45 @@ fn codes_that_differ_in_case_are_warned_of() {
 }
 
 #[test]
+fn codes_that_differ_from_live_ones_have_their_places() {
+    let names: Vec<String> = (0..30).map(|number| format!("Abc-{number}")).collect();
+    let live: Vec<Value> = names.iter().map(|name| gift_card(name)).collect();
+    let store = Store::of(&live);
+    store.ok(&["hide", "Abc-7"]);
+    let capitals: Vec<Value> = names
+        .iter()
+        .map(|name| gift_card(&name.to_uppercase()))
+        .collect();
+    let (_, report) = tried(&store, &[&[gift_card("Abc-0")], &capitals[..]].concat());
+    let warned = &report["warnings"]["code_differs_in_case"];
+    // The first one differs from one in the input, and isn't compared with the same one that is live.
+    assert_eq!(
+        (&warned["count"], &warned["by_field"]),
+        (&json!(30), &json!({"code": 30})),
+        "{report}"
+    );
+    let ranges = warned["ranges"].as_array().expect("ranges");
+    assert_eq!(
+        (ranges.len(), &ranges[0]["first"], &ranges[0]["last"]),
+        (1, &json!(2), &json!(31)),
+        "{report}"
+    );
+}
+
+#[test]
 fn array_of_products_within_an_object_is_one_fault() {
     let products = json!([gift_card("A"), gift_card("B")]);
     for (input, pointer) in [
         (json!({"products": products}).to_string(), "/products"),
+        (json!({"errors": [], "more": products}).to_string(), "/more"),
+        (
+            json!({"code": 0, "data": {"tags": ["[x]", "\"["]}, "products": products}).to_string(),
+            "/products",
+        ),
+        (
+            json!({"product-list": products}).to_string(),
+            "/product-list",
+        ),
         (
             format!("{:#}", json!({"data": {"items": products}, "page": 1})),
             "/data/items",
