@@ -78,6 +78,10 @@ impl<P: StorePublication> Publication for DryRun<P> {
         Ok(digests)
     }
 
+    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError> {
+        self.inner.live_in_capitals(capitals)
+    }
+
     fn put_text(
         &mut self,
         _digest: &TextDigest,

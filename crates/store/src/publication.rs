@@ -55,6 +55,14 @@ pub trait Publication {
         codes: &[&ProductCode],
     ) -> Result<Vec<Option<LiveDigests>>, StoreError>;
 
+    /// Returns the codes of live products, hidden ones included, that are these in capitals. Of products that this publish
+    /// puts, some are left out. Looks at all live codes once.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be read.
+    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError>;
+
     /// Stores a text, unless it is stored already.
     ///
     /// # Errors

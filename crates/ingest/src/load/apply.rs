@@ -1,6 +1,6 @@
 //! Applies checked records: one publish, which holds all of them or nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -356,11 +356,11 @@ impl Applying<'_, '_> {
             if let Some(column) = records.stated.missing(field) {
                 let message = format!(
                     "{} lose their value, as no record has this field",
-                    ProductCount(*products)
+                    ProductCount(products)
                 );
                 let place = Place {
                     column: Some(column.name.to_owned()),
-                    ..Place::file(&records.file)
+                    ..Place::file(&records.codes.first_file())
                 };
                 report.add(Finding {
                     severity: Severity::Warning,
@@ -371,32 +371,31 @@ impl Applying<'_, '_> {
         }
     }
 
-    /// Warns of new products whose codes differ from live ones only in case. The store finds products by whole codes, so those
-    /// in capitals and in small letters are looked for.
+    /// Warns of new products whose codes differ from live ones only in case. Of two codes in the inputs, reading warned.
     fn warn_of_case(&mut self, records: &Records, report: &mut Report) -> anyhow::Result<()> {
         let created = std::mem::take(&mut self.created);
-        let in_case =
-            |code: &ProductCode, change: fn(&str) -> String| change(code.as_str()).parse().ok();
-        let others = created.iter().flat_map(|code| {
-            let others = [str::to_ascii_uppercase, str::to_ascii_lowercase]
-                .map(|change| in_case(code, change));
-            let others = others.into_iter().flatten();
-            others.map(move |other: ProductCode| (other, code))
-        });
-        let mut others: Vec<_> = others
-            .filter(|(other, _)| !created.contains(other))
-            .collect();
-        others.sort_unstable();
-        let codes: Vec<&ProductCode> = others.iter().map(|(other, _)| other).collect();
-        let live = self.publication.live_digests(&codes)?;
-        for ((other, code), _) in others.iter().zip(live).filter(|(_, live)| live.is_some()) {
-            let place = Place::file(&records.file);
-            report.add(differs_in_case(
-                &place,
-                code.as_str(),
-                other.as_str(),
-                "which is live",
-            ));
+        if created.is_empty() {
+            return Ok(());
+        }
+        let mut by_capitals: HashMap<String, Vec<&ProductCode>> = HashMap::new();
+        for code in &created {
+            let capitals = code.as_str().to_ascii_uppercase();
+            by_capitals.entry(capitals).or_default().push(code);
+        }
+        let capitals: Vec<&str> = by_capitals.keys().map(String::as_str).collect();
+        let mut others = self.publication.live_in_capitals(&capitals)?;
+        others.retain(|other| !records.codes.contains(other.as_str()));
+        let mut found = Vec::new();
+        for other in &others {
+            let codes = by_capitals.get(&other.as_str().to_ascii_uppercase());
+            for code in codes.into_iter().flatten() {
+                let place = records.codes.get(code.as_str());
+                found.extend(place.map(|place| (place, code.as_str(), other.as_str())));
+            }
+        }
+        found.sort_by_key(|(place, ..)| (Arc::clone(&place.file), place.line, place.index));
+        for (place, code, other) in found {
+            report.add(differs_in_case(&place, code, other, "which is live"));
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Outcome {
         if let Some(known) = known
             && known.warnings == Warnings::None
         {
-            stated.add_all();
+            stated.add_known(&record.json);
             return Self {
                 code: Some(known.code.to_string()),
                 written: Some(Ok(write_known(known, &record.json))),

@@ -209,7 +209,7 @@ impl<'p> Reading<'p> {
         }
     }
 
-    /// Adds a rejected record; without its text if that couldn't be read.
+    /// Adds a rejected record; without its text if that couldn't be read, or would load as JSON although nobody corrected it.
     fn reject(&mut self, findings: &[Finding], text: Option<&str>) {
         self.report.rejected.records += 1;
         let Some(file) = &mut self.rejected else {
@@ -219,6 +219,8 @@ impl<'p> Reading<'p> {
             .iter()
             .filter(|found| found.severity == Severity::Fault);
         let faults: Vec<Finding> = faults.cloned().collect();
+        let has_thousands = (faults.iter()).any(|fault| fault.rule == "thousands_separator");
+        let text = text.filter(|_| !has_thousands);
         if let Err(error) = file.add(&faults, text) {
             self.fail(error);
         }
@@ -290,7 +292,7 @@ impl<'p> Reading<'p> {
             rejected: self.rejected,
             known: self.known,
             stated: self.stated,
-            file: self.codes.first_file(),
+            codes: self.codes,
         };
         Ok((self.report, Some(records)))
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 use vitrine_model::code::ProductCode;
 use vitrine_store::prepared::{PreparedProduct, RecordDigest};
 
+use super::first_places::FirstPlaces;
 use super::known_records::KnownRecords;
 use super::read::columns::Stated;
 use super::reading::duplicate;
@@ -100,8 +101,8 @@ pub(super) struct Records {
     pub(super) known: Arc<KnownRecords>,
     /// Fields that any record has.
     pub(super) stated: Arc<Stated>,
-    /// Name of the first input.
-    pub(super) file: Arc<str>,
+    /// Codes in the inputs.
+    pub(super) codes: FirstPlaces,
 }
 
 impl Records {

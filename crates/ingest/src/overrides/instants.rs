@@ -10,7 +10,7 @@ use super::Override;
 use super::change::described;
 use super::pass::{Pass, hidden};
 use super::unreadable::{ReadOverrides, Rebuild, Unreadable};
-use crate::load::guard::Exceeded;
+use crate::load::guard::{Exceeded, Rule};
 use crate::load::plan::Detail;
 
 /// An instant that was applied.
@@ -86,7 +86,11 @@ pub fn apply_next(store: &Store) -> anyhow::Result<Option<AppliedInstant>> {
         .collect();
     let begins = |one: &StoredOverride| !one.is_active();
     let ends = StoredOverride::is_active;
-    let exceeded = apply(store, &mut *publication, open, at)?;
+    let mut exceeded = apply(store, &mut *publication, open, at)?;
+    if touched.iter().all(ends) {
+        // Products return to what loads brought: a value that an override gave them isn't lost.
+        exceeded.retain(|one| one.rule != Rule::EmptiedFields);
+    }
     let end = OverrideEnd {
         at,
         by: None,

@@ -195,6 +195,10 @@ impl Publication for BasePublication<'_> {
         Ok(digests)
     }
 
+    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError> {
+        self.inner.live_in_capitals(capitals)
+    }
+
     fn put_text(
         &mut self,
         digest: &TextDigest,

@@ -191,6 +191,29 @@ fn emptied_field_is_a_share_of_the_products_that_have_it() {
 }
 
 #[test]
+fn refusal_for_an_emptied_field_names_its_products() {
+    let store = Store::of(&products(all));
+    let next = products(|number, product| {
+        match number {
+            0..20 => product["gift_card"]["content_resources"]["locale"] = Value::Null,
+            50..75 => product["availability"] = Value::Null,
+            _ => {}
+        }
+        true
+    });
+    let (exit, report, said) = load(&store, &next, &[]);
+    let exceeded = &report["guard"][0];
+    assert_eq!(
+        (exit, &exceeded["by_field"], &exceeded["products"]),
+        (3, &json!({"availability": 25}), &json!(25)),
+        "{report}"
+    );
+    let named: Vec<String> = (50..60).map(|number| format!("P{number:03}")).collect();
+    assert_eq!(exceeded["first_products"], json!(named));
+    assert!(said.contains("P059 … and 15 more"), "{said}");
+}
+
+#[test]
 fn missing_column_is_warned_of_if_products_lose_values() {
     let with_page = products(|_, product| {
         product["gift_card"]["website_url"] = json!("https://a.example/");

@@ -263,6 +263,12 @@ fn columns_that_are_not_known_are_warned_of_once() {
     let warned = &report["warnings"]["unknown_column"];
     assert_eq!(warned["count"], 2, "{report}");
     assert_eq!(warned["examples"][0]["column"], "Remarks");
+    let file = store.write("feed.csv", table.to_csv(';', "\n"));
+    let file = file.display().to_string();
+    let said = store.ok(&["load", "--dry-run", &file]);
+    let warning =
+        format!("warning: unknown column Remarks (ignored: unknown column, first at {file})");
+    assert!(said.contains(&warning), "{said}");
     let message = warned["examples"][1]["message"].as_str().expect("a text");
     assert!(message.ends_with("did you mean `currency`?"), "{message}");
 

@@ -132,10 +132,45 @@ fn codes_that_differ_in_case_are_warned_of() {
 }
 
 #[test]
+fn codes_that_differ_from_live_ones_have_their_places() {
+    let names: Vec<String> = (0..30).map(|number| format!("Abc-{number}")).collect();
+    let live: Vec<Value> = names.iter().map(|name| gift_card(name)).collect();
+    let store = Store::of(&live);
+    store.ok(&["hide", "Abc-7"]);
+    let capitals: Vec<Value> = names
+        .iter()
+        .map(|name| gift_card(&name.to_uppercase()))
+        .collect();
+    let (_, report) = tried(&store, &[&[gift_card("Abc-0")], &capitals[..]].concat());
+    let warned = &report["warnings"]["code_differs_in_case"];
+    // The first one differs from one in the input, and isn't compared with the same one that is live.
+    assert_eq!(
+        (&warned["count"], &warned["by_field"]),
+        (&json!(30), &json!({"code": 30})),
+        "{report}"
+    );
+    let ranges = warned["ranges"].as_array().expect("ranges");
+    assert_eq!(
+        (ranges.len(), &ranges[0]["first"], &ranges[0]["last"]),
+        (1, &json!(2), &json!(31)),
+        "{report}"
+    );
+}
+
+#[test]
 fn array_of_products_within_an_object_is_one_fault() {
     let products = json!([gift_card("A"), gift_card("B")]);
     for (input, pointer) in [
         (json!({"products": products}).to_string(), "/products"),
+        (json!({"errors": [], "more": products}).to_string(), "/more"),
+        (
+            json!({"code": 0, "data": {"tags": ["[x]", "\"["]}, "products": products}).to_string(),
+            "/products",
+        ),
+        (
+            json!({"product-list": products}).to_string(),
+            "/product-list",
+        ),
         (
             format!("{:#}", json!({"data": {"items": products}, "page": 1})),
             "/data/items",
@@ -149,9 +184,24 @@ fn array_of_products_within_an_object_is_one_fault() {
             "{report}"
         );
         assert_eq!(fault["pointer"], pointer);
+        if pointer == "/product-list" {
+            let message = fault["message"].as_str().expect("a message");
+            assert!(message.contains("jq -c '.\"product-list\"[]'"), "{message}");
+        }
     }
+    let more = json!({"pagination": {"more": products}, "catalog": products}).to_string();
+    let mut product = gift_card("A");
+    product["payout_type"] = json!("later_type");
+    let mut later = json!({"later_type": {"parts": products}});
+    let (members, gift_card) = (later.as_object_mut(), product.as_object_mut());
+    let (members, gift_card) = (members.expect("an object"), gift_card.expect("an object"));
+    gift_card.remove("gift_card");
+    members.append(gift_card);
     let list = json!({"pagination": {}, "catalog": products}).to_string();
-    assert_eq!(Store::new().try_load(list).0, 0);
+    for input in [list, more, later.to_string()] {
+        let (exit, report) = Store::new().try_load(input);
+        assert_eq!(exit, 0, "{report}");
+    }
 }
 
 #[test]
@@ -168,6 +218,13 @@ fn address_in_place_of_a_file_is_answered_with_a_pipe() {
 #[test]
 fn error_values_of_spreadsheets_are_faults_in_every_column() {
     let store = Store::new();
+    let (exit, report) = store.try_load("code,Remarks\nA,#N/A\n");
+    let fault = &report["faults"][0];
+    assert_eq!(
+        (exit, &fault["rule"], &fault["column"]),
+        (3, &json!("spreadsheet_error"), &json!("B")),
+        "{report}"
+    );
     let template = store.ok(&["load", "--template", "csv"]);
     let head = template.lines().next().expect("a head");
     for (index, column) in head.split(',').enumerate() {

@@ -54,6 +54,34 @@ fn record_with_a_known_digest_is_not_read_again() {
     assert!(changed < 150, "{changed}");
 }
 
+#[test]
+fn known_records_without_a_field_state_no_field() {
+    let store = Store::new();
+    let load = |has_page: &dyn Fn(usize) -> bool| {
+        let products = (0..PRODUCTS).map(|number| {
+            let mut product = gift_card(&code(number));
+            let card = product["gift_card"].as_object_mut().expect("a card");
+            card.remove("website_url");
+            if has_page(number) {
+                card.insert("website_url".to_owned(), json!("https://a.example/"));
+            }
+            product
+        });
+        store.load_products(&products.collect::<Vec<_>>())
+    };
+    load(&|number| number % 2 == 0);
+    // Known records have the field once more.
+    let report = load(&|number| number % 2 == 0 && number != 2);
+    assert_eq!(report["warnings"]["column_missing"], Value::Null);
+    let report = load(&|_| false);
+    let warned = &report["warnings"]["column_missing"];
+    assert_eq!(
+        (&warned["count"], &warned["examples"][0]["column"]),
+        (&json!(1), &json!("website_url")),
+        "{report}"
+    );
+}
+
 /// Bytes with an interruption after a number of them.
 struct Interrupted<F> {
     parts: [io::Cursor<Vec<u8>>; 2],

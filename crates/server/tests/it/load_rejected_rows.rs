@@ -141,3 +141,27 @@ fn rows_and_lines_are_rejected_into_one_file() {
         assert_eq!(codes, ["X", "B", "D"]);
     }
 }
+
+#[test]
+fn rejected_row_with_thousands_comes_back_without_values() {
+    let store = Store::new();
+    let mut table = Table::of(&[gift_card("A"), gift_card("B")]);
+    table.set(1, "denominations_minimum_value", "1.000");
+    let (exit, report) = skip(&store, &store.write("p.csv", table.to_csv(';', "\n")), &[]);
+    assert_eq!((exit, &report["rejected"]["records"]), (4, &json!(1)));
+    // As JSON, `1.000` would be one.
+    let rejected = store.path("p.rejected.ndjson");
+    let entries = lines(&rejected);
+    let reason = &entries[0]["_rejected"][0];
+    assert_eq!(
+        (&reason["rule"], &reason["code"], &reason["value"]),
+        (
+            &json!("thousands_separator"),
+            &json!("B"),
+            &json!("\"1.000\"")
+        )
+    );
+    assert_eq!(entries[0].as_object().map(serde_json::Map::len), Some(1));
+    let (exit, _) = skip(&store, &rejected, &["--mode", "merge"]);
+    assert_eq!(exit, 3);
+}

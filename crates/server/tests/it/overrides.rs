@@ -133,6 +133,35 @@ fn tick_writes_metrics_of_what_it_applies() {
 }
 
 #[test]
+fn values_that_end_with_an_override_exceed_no_limit() {
+    let products: Vec<Value> = (0..20)
+        .map(|number| {
+            let mut product = gift_card(&format!("P-{number}"));
+            product["availability"] = Value::Null;
+            product
+        })
+        .collect();
+    let store = Store::of(&products);
+    let set = [
+        "set",
+        "*",
+        "availability=stocked",
+        "--until",
+        "1s",
+        "--json",
+    ];
+    let until = store.json(&set)["made"]["until"].clone();
+    let due: jiff::Timestamp = until.as_str().expect("a time").parse().expect("a time");
+    wait_for("its time", || (jiff::Timestamp::now() > due).then_some(()));
+    let applied = store.json(&["tick"]);
+    assert_eq!(
+        (&applied["ended"], &applied["exceeded"]),
+        (&json!([1]), &json!([])),
+        "{applied}"
+    );
+}
+
+#[test]
 fn load_says_what_overrides_hide_of_it() {
     let store = Store::of(&[gift_card("A"), gift_card("B"), gift_card("C")]);
     store.ok(&["set", "A", "B", "discount_multiplier=0.01"]);

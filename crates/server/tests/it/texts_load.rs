@@ -49,6 +49,43 @@ fn load(store: &Store, directory: &Path, options: &[&str]) -> (i32, Value) {
     (output.status.code().expect("an exit code"), report)
 }
 
+#[test]
+fn texts_with_html_or_hidden_characters_are_warned_of() {
+    let store = Store::of(&["A", "B", "C"].map(card));
+    let directory = texts(
+        &store,
+        &[
+            ("A/description.md", b"<p>Terms</p>"),
+            ("B/description.md", "a\u{202e}b <b>c</b>".as_bytes()),
+            ("C/description.md", b"fine\n\tlines"),
+        ],
+    );
+    let (exit, report) = load(&store, &directory, &["--dry-run"]);
+    let warned = |rule: &str| report["warnings"][rule]["by_field"].clone();
+    assert_eq!(
+        (
+            exit,
+            warned("html_in_text"),
+            warned("suspicious_characters")
+        ),
+        (
+            0,
+            json!({"description_md": 2}),
+            json!({"description_md": 1})
+        ),
+        "{report}"
+    );
+    let directory = directory.display().to_string();
+    let run = store.run(&["texts", "load", "--dry-run", &directory]);
+    let said = text(&run.stdout) + &text(&run.stderr);
+    for warning in [
+        "warning: 2 products: html in text description_md (",
+        "warning: 1 product: suspicious characters description_md (U+202E",
+    ] {
+        assert!(said.contains(warning), "{said}");
+    }
+}
+
 fn content(server: &Server, key: &str, code: &str, form: &str) -> Value {
     let reply = server.get(key, &format!("/v2/product/{code}?content={form}"));
     reply.json()["gift_card"]["content_resources"].clone()

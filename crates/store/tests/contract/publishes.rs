@@ -9,7 +9,7 @@ use vitrine_store::{Publication, Store, StoreError};
 use crate::Rule;
 use crate::products::{as_read, product, product_with_text, publish, put_text, read, second};
 
-pub const ALL: [Rule; 12] = [
+pub const ALL: [Rule; 13] = [
     ("an empty store has nothing", an_empty_store_has_nothing),
     ("what is put comes back", what_is_put_comes_back),
     (
@@ -31,6 +31,10 @@ pub const ALL: [Rule; 12] = [
     (
         "digests of live products are those of prepared ones",
         live_digests_are_those_of_prepared_products,
+    ),
+    (
+        "live codes are found in capitals",
+        live_codes_are_found_in_capitals,
     ),
     (
         "every part of a product counts",
@@ -181,6 +185,20 @@ fn a_publish_names_each_product_once(store: &Store) {
         assert!(publication.put(&other).is_err());
     }
     assert_eq!(read(store, Timestamp::MIN).products, [as_read(&first)]);
+}
+
+fn live_codes_are_found_in_capitals(store: &Store) {
+    let live = ["Abc-1", "ABC-2", "abc-3", "other"];
+    publish(store, &live.map(|code| product(code, "1")), second(1)).unwrap();
+    let found = |publication: &mut dyn Publication| {
+        let capitals = ["ABC-1", "ABC-2", "ABC-3", "ABC-4", "Other"];
+        let mut found = publication.live_in_capitals(&capitals).unwrap();
+        found.sort_unstable();
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let expected = ["ABC-2", "Abc-1", "abc-3"];
+    assert_eq!(found(&mut *store.publish().unwrap()), expected);
+    assert_eq!(found(&mut *store.dry_run().unwrap()), expected);
 }
 
 fn live_digests_are_those_of_prepared_products(store: &Store) {

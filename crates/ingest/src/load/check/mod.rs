@@ -10,7 +10,7 @@ mod content;
 mod detail;
 mod fields;
 mod spreadsheet;
-mod suspicious;
+pub(super) mod suspicious;
 
 use vitrine_model::Invalid;
 use vitrine_model::content::{ContentUpdate, TextDigest};

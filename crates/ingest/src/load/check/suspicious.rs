@@ -6,7 +6,7 @@ use crate::load::pointer::At;
 
 /// Says if a value is Markdown, which has lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IsText {
+pub(in crate::load) enum IsText {
     /// Markdown.
     Yes,
     /// Name, address or another value of one line.
@@ -22,14 +22,18 @@ impl Context<'_> {
         value: &str,
         is_text: IsText,
     ) {
-        if let Some(character) = suspicious(value, is_text) {
-            let code_point = u32::from(character);
-            let message = format!(
-                "U+{code_point:04X} in it, which people don't see as it is meant; remove it"
-            );
+        if let Some(message) = warning(value, is_text) {
             self.warn(at, Some(node), "suspicious_characters", message);
         }
     }
+}
+
+/// Returns the warning about the first suspicious character of a value.
+pub(in crate::load) fn warning(value: &str, is_text: IsText) -> Option<String> {
+    let code_point = u32::from(suspicious(value, is_text)?);
+    Some(format!(
+        "U+{code_point:04X} in it, which people don't see as it is meant; remove it"
+    ))
 }
 
 /// Returns the first character that is a replacement, a control or a control of directions; or any, if all have no width.

@@ -83,10 +83,8 @@ pub(super) struct Values<'f> {
 
 impl<'f> Values<'f> {
     /// Takes the fields with the numbers of products that lose their value, as far as these may exceed the limit.
-    pub(super) fn of(emptied: &'f BTreeMap<String, u64>, limit: Percent) -> Self {
-        let fields = emptied
-            .iter()
-            .map(|(field, lost)| (field.as_str(), (*lost, 0)));
+    pub(super) fn of(emptied: impl Iterator<Item = (&'f str, u64)>, limit: Percent) -> Self {
+        let fields = emptied.map(|(field, lost)| (field, (lost, 0)));
         let may_exceed = |(_, (lost, _)): &(&str, (u64, u64))| {
             limit.is_exceeded(*lost, (*lost).max(MIN_PRODUCTS))
         };

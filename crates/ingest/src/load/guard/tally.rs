@@ -34,7 +34,14 @@ struct Count {
     all: u64,
     products: u64,
     first_products: Vec<ProductCode>,
-    by_field: BTreeMap<String, u64>,
+    by_field: BTreeMap<String, Field>,
+}
+
+/// Count and first products of one field.
+#[derive(Debug, Default)]
+struct Field {
+    changed: u64,
+    first_products: Vec<ProductCode>,
 }
 
 impl Tally {
@@ -91,8 +98,8 @@ impl Tally {
     }
 
     /// Returns the number of live products that lose the value of a field, by its name.
-    pub(crate) fn emptied(&self) -> &BTreeMap<String, u64> {
-        &self.counts[Rule::EmptiedFields as usize].by_field
+    pub(crate) fn emptied(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.counts[Rule::EmptiedFields as usize].changes()
     }
 
     fn compare_money(
@@ -130,12 +137,11 @@ impl Tally {
         for (count, other) in self.counts.iter_mut().zip(other.counts) {
             count.all += other.all;
             count.products += other.products;
-            let free = MAX_NAMED.saturating_sub(count.first_products.len());
-            count
-                .first_products
-                .extend(other.first_products.into_iter().take(free));
-            for (field, changed) in other.by_field {
-                *count.by_field.entry(field).or_default() += changed;
+            name_first(&mut count.first_products, &other.first_products);
+            for (field, other) in other.by_field {
+                let field = count.by_field.entry(field).or_default();
+                field.changed += other.changed;
+                name_first(&mut field.first_products, &other.first_products);
             }
         }
     }
@@ -150,7 +156,9 @@ impl Tally {
         let count = &mut self.counts[rule as usize];
         let mut times = 0;
         for (field, changed) in fields.into_iter().filter(|(_, changed)| *changed > 0) {
-            *count.by_field.entry(field).or_default() += changed;
+            let field = count.by_field.entry(field).or_default();
+            field.changed += changed;
+            name_first(&mut field.first_products, [code]);
             times += changed;
         }
         if times > 0 {
@@ -185,17 +193,17 @@ impl Tally {
                 }
                 Rule::Amounts => continue,
                 Rule::EmptiedFields => {
-                    let fields = emptied_beyond(limit, &count.by_field, publication)?;
-                    let Some((_, lost, live)) = fields.first() else {
+                    let fields = emptied_beyond(limit, &count, publication)?;
+                    let Some((first, lost, live)) = fields.first() else {
                         continue;
                     };
-                    let live = *live;
-                    count.all = *lost;
-                    count.by_field = fields
-                        .into_iter()
-                        .map(|(field, lost, _)| (field, lost))
-                        .collect();
-                    live
+                    (count.all, count.products) = (*lost, *lost);
+                    if let Some(first) = count.by_field.get_mut(first) {
+                        count.first_products = std::mem::take(&mut first.first_products);
+                    }
+                    let is_exceeded = |name: &str| fields.iter().any(|(field, ..)| field == name);
+                    count.by_field.retain(|field, _| is_exceeded(field));
+                    *live
                 }
                 // Other changes of hidden products count, as clients will see them.
                 Rule::Retire => live_products.saturating_sub(self.hidden),
@@ -210,7 +218,9 @@ impl Tally {
                     limit,
                     products: count.products,
                     first_products: count.first_products,
-                    by_field: count.by_field,
+                    by_field: (count.by_field.into_iter())
+                        .map(|(name, field)| (name, field.changed))
+                        .collect(),
                 });
             }
         }
@@ -222,10 +232,20 @@ impl Count {
     fn add_product(&mut self, code: &ProductCode) {
         self.all += 1;
         self.products += 1;
-        if self.first_products.len() < MAX_NAMED {
-            self.first_products.push(code.clone());
-        }
+        name_first(&mut self.first_products, [code]);
     }
+
+    /// Returns the number of changes by field.
+    fn changes(&self) -> impl Iterator<Item = (&str, u64)> {
+        let fields = self.by_field.iter();
+        fields.map(|(name, field)| (name.as_str(), field.changed))
+    }
+}
+
+/// Adds products to those that a refusal names, as far as it names more.
+fn name_first<'c>(first: &mut Vec<ProductCode>, others: impl IntoIterator<Item = &'c ProductCode>) {
+    let free = MAX_NAMED.saturating_sub(first.len());
+    first.extend(others.into_iter().take(free).cloned());
 }
 
 /// Returns true if the live discount is the new one, cut to two digits: so do copies change whose source begins to show more.
@@ -247,10 +267,10 @@ fn live_amounts(publication: &mut dyn Publication) -> Result<u64, StoreError> {
 /// Returns the fields that lose more values than the limit allows.
 fn emptied_beyond(
     limit: Percent,
-    emptied: &BTreeMap<String, u64>,
+    count: &Count,
     publication: &mut dyn Publication,
 ) -> Result<Vec<(String, u64, u64)>, StoreError> {
-    let mut values = Values::of(emptied, limit);
+    let mut values = Values::of(count.changes(), limit);
     if values.are_open() {
         publication.read_live_before(&mut |product| {
             if values.are_open() {

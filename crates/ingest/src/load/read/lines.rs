@@ -1,7 +1,7 @@
 //! Newline-delimited JSON: read line by line, so that the lines after a faulty one are checked, too.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
@@ -61,36 +61,76 @@ fn has_catalog(head: &[u8]) -> bool {
     found.get()
 }
 
-/// Returns the place of the array of products within an object, if that isn't a list response, as far as `head` shows.
-pub(super) fn array_within(head: &[u8]) -> Option<String> {
+/// Returns the names of the members around the array of products within an object, if that is neither a product nor a list
+/// response, as far as `head` shows.
+pub(super) fn array_within(head: &[u8]) -> Option<Vec<String>> {
     let head = String::from_utf8_lossy(head);
-    let (before, items) = head.split_once('[')?;
-    let mut items = serde_json::Deserializer::from_str(items).into_iter();
-    let first: HashMap<String, IgnoredAny> = items.next()?.ok()?;
-    if !["code", "payout_type"]
-        .iter()
-        .all(|key| first.contains_key(*key))
-    {
-        return None;
-    }
-    // Names of the members around the array. Only the message depends on them.
-    let (mut names, mut last) = (Vec::new(), "");
-    for (index, part) in before.split('"').enumerate() {
-        if index % 2 == 1 {
-            last = part;
-            continue;
-        }
-        for mark in part.chars() {
-            match (mark, names.last_mut()) {
-                ('{', _) => names.push(""),
-                ('}', _) => _ = names.pop(),
-                (':', Some(name)) => *name = last,
-                _ => {}
+    // Of each object or array that is open, the name of its current member; `None` for arrays.
+    let mut open: Vec<Option<&str>> = Vec::new();
+    let mut outer_names = HashSet::new();
+    let (mut text, mut found) = ("", None);
+    let mut rest = &head[..];
+    while let Some(start) = rest.find(['"', '{', '}', '[', ']', ':']) {
+        let (mark, after) = (rest.as_bytes()[start], &rest[start + 1..]);
+        rest = after;
+        match mark {
+            b'"' => {
+                let Some(length) = text_length(after) else {
+                    break;
+                };
+                (text, rest) = (&after[..length], &after[length + 1..]);
+            }
+            b':' => {
+                if let [Some(_)] = open[..] {
+                    outer_names.insert(text);
+                }
+                if let Some(Some(name)) = open.last_mut() {
+                    *name = text;
+                }
+            }
+            b'{' => open.push(Some("")),
+            b'[' => {
+                let names: Option<Vec<&str>> = open.iter().copied().collect();
+                match names.as_deref() {
+                    Some([] | ["catalog"]) => return None,
+                    Some(names) if found.is_none() && begins_with_product(after) => {
+                        found = Some(names.iter().map(ToString::to_string).collect());
+                    }
+                    _ => {}
+                }
+                open.push(None);
+            }
+            _ => {
+                open.pop();
+                if open.is_empty() {
+                    break;
+                }
             }
         }
     }
-    let is_within = !names.is_empty() && names != ["catalog"] && !names.contains(&"");
-    is_within.then(|| format!("/{}", names.join("/")))
+    let is_product = PRODUCT_NAMES.iter().all(|name| outer_names.contains(name));
+    found.filter(|_| !is_product)
+}
+
+/// Names of members that each product has, and hardly anything else.
+const PRODUCT_NAMES: [&str; 2] = ["code", "payout_type"];
+
+/// Returns true if the first of these items is a product.
+fn begins_with_product(items: &str) -> bool {
+    let mut items = serde_json::Deserializer::from_str(items).into_iter();
+    let first: Option<Result<HashMap<String, IgnoredAny>, _>> = items.next();
+    let first = first.and_then(Result::ok);
+    first.is_some_and(|first| PRODUCT_NAMES.iter().all(|name| first.contains_key(*name)))
+}
+
+/// Returns the length of a JSON text that goes on here, up to its closing quote.
+fn text_length(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    text.bytes().position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    })
 }
 
 pub(super) fn read_lines(

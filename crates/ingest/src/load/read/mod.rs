@@ -19,7 +19,7 @@ mod values;
 
 use std::io::{self, BufRead, Cursor, Read};
 
-use super::report::{Finding, Place, shown};
+use super::report::{Finding, Place, shown, shown_pointer};
 use cells::Cells;
 use columns::Kind;
 
@@ -155,8 +155,8 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
         None => return Ok(()),
         Some(first) => matches!(first, b'{' | b'['),
     };
-    if is_json && let Some(pointer) = lines::array_within(&head) {
-        sink(Item::unreadable(within(file, &pointer)));
+    if is_json && let Some(names) = lines::array_within(&head) {
+        sink(Item::unreadable(within(file, &names)));
         return Ok(());
     }
     let separator = table::separator(&head);
@@ -174,13 +174,23 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
 }
 
 /// Returns the fault of an input that is an object around the array of products.
-fn within(file: &str, pointer: &str) -> Finding {
-    let way = pointer.replace('/', ".");
+fn within(file: &str, names: &[String]) -> Finding {
+    let is_plain = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+    let step = |name: &String| match !name.is_empty() && name.bytes().all(is_plain) {
+        true => format!(".{name}"),
+        // Within the quotes of a shell.
+        false => format!(".\"{}\"", name.replace('\'', r"'\''")),
+    };
+    let way: String = names.iter().map(step).collect();
+    let parts = names
+        .iter()
+        .map(|name| name.replace('~', "~0").replace('/', "~1"));
+    let pointer = shown_pointer(&format!("/{}", parts.collect::<Vec<_>>().join("/")));
     let message = format!(
         "expected the array of products itself, which is at `{pointer}` here: jq -c '{way}[]' FILE | vitrine load -"
     );
     Finding {
-        pointer: pointer.to_owned(),
+        pointer,
         ..Finding::fault(&Place::file(file), "array_within", &message)
     }
 }

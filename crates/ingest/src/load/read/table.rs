@@ -174,7 +174,7 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
                 );
                 fault(name, "column_twice", &message);
             }
-            Head::Unknown => sink(Item::Warning(unknown(place, name))),
+            Head::Unknown => sink(Item::Warning(unknown(&place.file, name))),
             Head::Known(_) | Head::Blank => {}
         }
         heads.push(head);
@@ -183,14 +183,21 @@ fn heads(place: &Place, row: &Row, sink: Sink<'_>) -> Option<Vec<Head>> {
 }
 
 /// Returns the warning about an unknown column.
-fn unknown(place: &Place, name: &str) -> Finding {
+fn unknown(file: &str, name: &str) -> Finding {
     let message = match columns::nearest(name) {
         Some(nearest) => format!("ignored: unknown column; did you mean `{nearest}`?"),
         None => "ignored: unknown column".to_owned(),
     };
     Finding {
         severity: Severity::Warning,
-        ..cell_fault(place, &shown(name), "", "unknown_column", &message)
+        // It isn't about a row, not even the first.
+        ..cell_fault(
+            &Place::file(file),
+            &shown(name),
+            "",
+            "unknown_column",
+            &message,
+        )
     }
 }
 
@@ -247,15 +254,9 @@ fn cells<'r>(
             (Head::Known(_), Err(_)) => {
                 faults.push(cell_fault(place, &name, &text, "utf8", NOT_UTF8));
             }
-            (Head::Known(column), Ok(text)) if is_error(text) => {
+            (Head::Known(_) | Head::Unknown, Ok(text)) if is_error(text) => {
                 let message = "expected a value; a spreadsheet wrote an error of a formula here";
-                faults.push(cell_fault(
-                    place,
-                    column.name,
-                    text,
-                    "spreadsheet_error",
-                    message,
-                ));
+                faults.push(cell_fault(place, &name, text, "spreadsheet_error", message));
             }
             (Head::Known(column), Ok(text)) => match formula::without_apostrophe(text) {
                 Some(rest) => {

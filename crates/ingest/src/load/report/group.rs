@@ -29,9 +29,9 @@ pub struct Group {
     pub examples: Vec<Finding>,
     /// Number of records or files by field; at most 1,000 fields.
     pub by_field: BTreeMap<String, u64>,
-    /// The first finding of each of these fields, and the place of the last one.
+    /// The first finding of each of these fields; place and code of the last one.
     #[serde(skip)]
-    fields: BTreeMap<String, (Finding, Place)>,
+    fields: BTreeMap<String, (Finding, Place, Option<String>)>,
 }
 
 /// Unit of a range.
@@ -74,16 +74,19 @@ impl Group {
         let is_full = self.fields.len() == MAX_RANGES;
         match self.fields.get_mut(field) {
             // Another item of a list.
-            Some((_, last))
+            Some((_, last, code))
                 if (last.line, last.index) == (place.line, place.index)
-                    && last.file == place.file =>
+                    && (&last.file, &*code) == (&place.file, &finding.code) =>
             {
                 return;
             }
-            Some((_, last)) => last.clone_from(place),
+            Some((_, last, code)) => {
+                last.clone_from(place);
+                code.clone_from(&finding.code);
+            }
             None if is_full => return,
             None => {
-                let first = (finding.clone(), place.clone());
+                let first = (finding.clone(), place.clone(), finding.code.clone());
                 self.fields.insert(field.to_owned(), first);
             }
         }
@@ -96,10 +99,10 @@ impl Group {
     ///
     /// If `out` can't be written.
     pub fn write_lines(&self, rule: &str, out: &mut String) -> fmt::Result {
-        for (field, (first, _)) in &self.fields {
+        for (field, (first, ..)) in &self.fields {
             let Finding { place, message, .. } = first;
             write!(out, "warning: ")?;
-            if place.line.is_some() || place.index.is_some() {
+            if place.line.is_some() || place.index.is_some() || first.code.is_some() {
                 let products = self.by_field.get(field).copied().unwrap_or_default();
                 write!(out, "{}: ", ProductCount(products))?;
             }

@@ -12,6 +12,7 @@ use vitrine_model::content::TextName;
 
 use super::markdown::{MAX_BYTES, markdown};
 use crate::html::{self, HTML_IN_TEXT};
+use crate::load::check::suspicious::{self, IsText};
 use crate::load::directory::{self, Listing};
 use crate::load::report::{Finding, Place, Report, Severity};
 
@@ -63,13 +64,23 @@ impl TextFiles {
             Ok((code, name)) => {
                 match text {
                     Err(invalid) => report.add(finding(&path, Some(&code), invalid)),
-                    Ok(text) if html::has_tags(&text) => report.add(Finding {
-                        severity: Severity::Warning,
-                        code: Some(code.to_string()),
-                        pointer: format!("/{}_md", name.as_str()),
-                        ..Finding::fault(&place(&path), "html_in_text", HTML_IN_TEXT)
-                    }),
-                    Ok(_) => {}
+                    Ok(text) => {
+                        let place = place(&path);
+                        let warning = |fault| Finding {
+                            severity: Severity::Warning,
+                            code: Some(code.to_string()),
+                            pointer: format!("/{}_md", name.as_str()),
+                            ..fault
+                        };
+                        if let Some(message) = suspicious::warning(&text, IsText::Yes) {
+                            let fault = Finding::fault(&place, "suspicious_characters", &message);
+                            report.add(warning(fault));
+                        }
+                        if html::has_tags(&text) {
+                            let fault = Finding::fault(&place, "html_in_text", HTML_IN_TEXT);
+                            report.add(warning(fault));
+                        }
+                    }
                 }
                 // A faulty text belongs to its product, too, which may have other faults.
                 self.products.entry(code).or_default().push((name, path));
