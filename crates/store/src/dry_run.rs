@@ -12,7 +12,7 @@ use crate::audit::{AuditContext, PublishedChange};
 use crate::overrides::{
     NewOverride, OverriddenProduct, OverrideEnd, StorePublication, StoredOverride,
 };
-use crate::prepared::{LiveDigests, PreparedProduct};
+use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
@@ -26,7 +26,7 @@ pub(crate) struct DryRun<P> {
     /// Only read.
     inner: P,
     /// Digests of the live products that were asked for last.
-    known: HashMap<ProductCode, Option<LiveDigests>>,
+    known: HashMap<ProductCode, Option<ProductDigest>>,
     put: HashSet<ProductCode>,
     /// Codes that were put, kept or retired.
     seen: HashSet<ProductCode>,
@@ -47,7 +47,7 @@ impl<P: StorePublication> DryRun<P> {
     }
 
     /// Returns the digests of the live product of a code, which counts as seen.
-    fn see(&mut self, code: &ProductCode) -> Result<Option<LiveDigests>, StoreError> {
+    fn see(&mut self, code: &ProductCode) -> Result<Option<ProductDigest>, StoreError> {
         let live = match self.known.get(code) {
             Some(known) => *known,
             None => self.inner.live_digests(&[code])?.pop().flatten(),
@@ -71,7 +71,7 @@ impl<P: StorePublication> Publication for DryRun<P> {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
         let digests = self.inner.live_digests(codes)?;
         let known = codes.iter().zip(&digests);
         self.known = known.map(|(code, live)| ((*code).clone(), *live)).collect();
@@ -101,7 +101,7 @@ impl<P: StorePublication> Publication for DryRun<P> {
         }
         Ok(match live {
             None => PutOutcome::Created,
-            Some(live) if live.product == product.digest() => PutOutcome::Unchanged,
+            Some(live) if live == product.digest() => PutOutcome::Unchanged,
             Some(_) => PutOutcome::Changed,
         })
     }

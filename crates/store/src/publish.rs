@@ -23,7 +23,7 @@ use crate::audit::{self, AuditContext, PublishedChange, published_change};
 use crate::db::{Db, References, Writer, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
-use crate::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
+use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
@@ -54,13 +54,10 @@ pub(crate) struct StorePublish {
     live_before: u64,
     /// Number of versions that were live before.
     live_versions: u64,
-    /// Id of the revision that was live before.
-    revision_before: Option<String>,
     counts: PublishedCounts,
     /// True if the base of a product changed: that makes a revision, too.
     has_bases: bool,
-    /// True if there are results of fetching, changes of overrides or digests of records to commit, even if no product
-    /// changed.
+    /// True if there are results of fetching or changes of overrides to commit, even if no product changed.
     has_others: bool,
     seen: SeenVersions,
     /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.
@@ -96,13 +93,12 @@ impl StorePublish {
                        (select count(*) from vitrine.product_version /*scan*/ where until_revision is null), \
                        (select count(*) from vitrine.product_base b where until_revision is null \
                           and not exists (select 1 from vitrine.product_version v \
-                             where v.code = b.code and v.until_revision is null)), \
-                       (select revision_id from vitrine.state)";
+                             where v.code = b.code and v.until_revision is null))";
         let begun = writer.tx().row(sql, &[], |row| {
             let ids = (row.count(0)?, row.get(1)?);
-            Ok((ids, row.count(2)?, row.count(3)?, row.get(4)?))
+            Ok((ids, row.count(2)?, row.count(3)?))
         })?;
-        let ((number, next_id), live_versions, hidden, revision_before) = begun.unwrap_or_default();
+        let ((number, next_id), live_versions, hidden) = begun.unwrap_or_default();
         Ok(Self {
             writer,
             number,
@@ -110,7 +106,6 @@ impl StorePublish {
             next_id,
             live_before: live_versions + hidden,
             live_versions,
-            revision_before,
             counts: PublishedCounts::default(),
             has_bases: false,
             has_others: false,
@@ -192,14 +187,14 @@ impl StorePublish {
         Ok(())
     }
 
-    /// Returns id and digests of the live version of a product.
+    /// Returns id and digest of the live version of a product.
     fn live_version(
         &mut self,
         code: &ProductCode,
-    ) -> Result<Option<(i64, LiveDigests)>, StoreError> {
+    ) -> Result<Option<(i64, ProductDigest)>, StoreError> {
         self.fetch(&[code], Part::Digests)?;
         let live = self.cache.get(code).and_then(Option::as_ref);
-        Ok(live.map(|live| (live.id, live.digests)))
+        Ok(live.map(|live| (live.id, live.digest)))
     }
 
     /// Ends the version of this id. Fails if this publish began it.
@@ -234,34 +229,12 @@ impl StorePublish {
         Ok(others)
     }
 
-    /// Keeps a live version, and notes the record that leads to it.
-    fn keep_live(
-        &mut self,
-        (id, live): (i64, LiveDigests),
-        record: Option<RecordDigest>,
-    ) -> Result<(), StoreError> {
-        if let Some(record) = record.filter(|_| record != live.record) {
-            self.pending.note_record(id, record);
-            self.has_others = true;
-            self.send_if_full()?;
-        }
+    /// Keeps the live version of this id.
+    fn keep_live(&mut self, id: i64) {
         if id < self.first_id {
             self.seen.add(id);
         }
         self.counts.unchanged += 1;
-        Ok(())
-    }
-
-    /// Keeps the live version of a product, if there is one.
-    fn keep_version(
-        &mut self,
-        code: &ProductCode,
-        record: Option<RecordDigest>,
-    ) -> Result<bool, StoreError> {
-        match self.live_version(code)? {
-            Some(live) => self.keep_live(live, record).map(|()| true),
-            None => Ok(false),
-        }
     }
 
     fn write_revision(
@@ -308,12 +281,12 @@ impl Publication for StorePublish {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
         let mut digests = Vec::with_capacity(codes.len());
         for codes in codes.chunks(BATCH) {
             self.fetch(codes, Part::Digests)?;
             let live = codes.iter().map(|code| self.cache.get(*code));
-            digests.extend(live.map(|live| Some(live?.as_ref()?.digests)));
+            digests.extend(live.map(|live| Some(live?.as_ref()?.digest)));
         }
         Ok(digests)
     }
@@ -347,10 +320,10 @@ impl Publication for StorePublish {
         Ok(())
     }
 
-    fn put_prepared(&mut self, mut product: PreparedProduct) -> Result<PutOutcome, StoreError> {
+    fn put_prepared(&mut self, product: PreparedProduct) -> Result<PutOutcome, StoreError> {
         let change = match self.live_version(product.code())? {
-            Some(live) if live.1.product == product.digest() => {
-                self.keep_live(live, product.record())?;
+            Some((id, live)) if live == product.digest() => {
+                self.keep_live(id);
                 return Ok(PutOutcome::Unchanged);
             }
             Some((id, _)) => {
@@ -364,13 +337,9 @@ impl Publication for StorePublish {
                 PutOutcome::Created
             }
         };
-        product.pack()?;
         let live = Live {
             id: self.next_id,
-            digests: LiveDigests {
-                product: product.digest(),
-                record: product.record(),
-            },
+            digest: product.digest(),
             product: None,
         };
         self.next_id += 1;
@@ -393,24 +362,11 @@ impl Publication for StorePublish {
     }
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        self.keep_version(code, None)
-    }
-
-    fn keep_loaded(
-        &mut self,
-        code: &ProductCode,
-        record: RecordDigest,
-    ) -> Result<bool, StoreError> {
-        self.keep_version(code, Some(record))
-    }
-
-    fn keep_versions(&mut self, revision: Option<&str>, versions: &[VersionId]) -> bool {
-        if revision.is_none() || self.revision_before.as_deref() != revision {
-            return false;
+        let live = self.live_version(code)?;
+        if let Some((id, _)) = live {
+            self.keep_live(id);
         }
-        versions.iter().for_each(|version| self.seen.add(version.0));
-        self.counts.unchanged += versions.len() as u64;
-        true
+        Ok(live.is_some())
     }
 
     fn live_before(&self) -> u64 {

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use vitrine_model::content::{Content, PackedMarkdown, Text, TextDigest};
-use vitrine_store::record::StoredProduct;
+use vitrine_model::content::{Content, Text, TextDigest};
+use vitrine_store::record::{OwnText, StoredProduct};
 use vitrine_store::{Publication, Store, StoreError};
+
+use super::staged::BroughtTexts;
 
 /// Finder of the path of texts: the store's own ones are without it in a canonical document.
 static PATH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TextDigest::PATH));
@@ -30,15 +32,19 @@ impl<'s> HeldTexts<'s> {
         }
     }
 
-    /// Stores texts, except those that this publish has stored or found already.
+    /// Stores the texts that a product's record brought, except those that this publish has stored or found already.
     pub(super) fn put(
         &mut self,
-        texts: &[(TextDigest, PackedMarkdown)],
+        texts: &[OwnText],
+        brought: &BroughtTexts,
         publication: &mut dyn Publication,
     ) -> Result<(), StoreError> {
-        for (digest, packed) in texts {
-            if self.held.insert(*digest) {
-                publication.put_text(digest, packed)?;
+        for OwnText { digest, .. } in texts {
+            if !self.held.contains(digest)
+                && let Some(packed) = brought.get(digest)
+            {
+                publication.put_text(digest, &packed)?;
+                self.held.insert(*digest);
             }
         }
         Ok(())

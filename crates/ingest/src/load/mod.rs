@@ -1,8 +1,8 @@
 //! Loading: from files to a revision, in three independent steps.
 //!
 //! - [`read`]: splits inputs into records; detects formats by content
-//! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores, and renders valid records (`rendered`);
-//!   `reading` takes all inputs, and puts these into a `spool`, as `records`, and `rejected` ones into a file
+//! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores, and packs valid records (`staged`);
+//!   `reading` takes all inputs, and keeps these as `records`; `rejected` ones go into a file
 //! - [`apply`]: publishes products as one revision, or nothing; [`plan`] and [`difference`] list the changes, and
 //!   [`guard`] refuses suspicious ones
 //!
@@ -18,7 +18,6 @@ mod first_places;
 pub mod guard;
 mod held_texts;
 pub mod json;
-mod known_records;
 pub mod plan;
 pub(crate) mod pointer;
 pub mod progress;
@@ -26,13 +25,10 @@ pub mod read;
 mod reading;
 mod records;
 mod rejected;
-mod rendered;
 pub mod report;
-mod spool;
-mod spooled;
+mod staged;
 pub(crate) mod stored_texts;
 pub mod texts;
-mod waiting;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -244,7 +240,7 @@ pub fn load(
     settings: LoadSettings,
     progress: &dyn Progress,
 ) -> anyhow::Result<Report> {
-    let mut reading = Reading::new(settings.on_error, store, progress);
+    let mut reading = Reading::new(settings.on_error, progress);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));
@@ -263,9 +259,9 @@ pub fn load(
     if let Mode::Merge { retire } = &settings.mode {
         reading.check_retirements(retire, texts.as_ref());
     }
-    let (mut report, records) = reading.finish()?;
+    let (mut report, records) = reading.finish();
     if let Some(mut records) = records {
-        progress.writing(records.count);
+        progress.writing(records.staged.len() as u64);
         let order = Order {
             mode: &settings.mode,
             intent: settings.intent,

@@ -1,4 +1,4 @@
-//! Reads and checks inputs: records without faults go to a spool, findings to the report.
+//! Reads and checks inputs: records without faults are staged, findings go to the report.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
@@ -8,19 +8,16 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
-use vitrine_store::Store;
 
 use super::apply::{Mode, Retirement};
-use super::checking::{Checkers, Outcome};
+use super::checking::{Checkers, Outcome, Together};
 use super::first_places::FirstPlaces;
-use super::known_records::{DigestPrefetch, KnownRecords};
 use super::progress::Progress;
-use super::read::columns::Stated;
 use super::read::{self, Item, Record};
 use super::records::Records;
 use super::rejected::RejectedFile;
 use super::report::{Finding, Place, Report, Severity, shown};
-use super::spool::Spool;
+use super::staged::Staged;
 use super::texts::{self, TextFiles};
 
 /// Handling of a load with faults.
@@ -38,7 +35,6 @@ pub enum OnError {
 /// Results of reading so far.
 pub(super) struct Reading<'p> {
     pub(super) report: Report,
-    store: &'p Store,
     progress: &'p dyn Progress,
     /// Codes in the inputs.
     codes: FirstPlaces,
@@ -46,35 +42,30 @@ pub(super) struct Reading<'p> {
     rejected: Option<RejectedFile>,
     /// Codes of rejected records, with their places.
     rejected_codes: HashMap<String, Place>,
-    spool: Spool,
-    known: Arc<KnownRecords>,
-    stated: Arc<Stated>,
-    prefetch: DigestPrefetch,
+    staged: Vec<Staged>,
+    together: Arc<Together>,
     checkers: Checkers,
-    /// First error of the spool or of rejected records; returned when the input has ended.
+    /// First error of staging or of rejected records; returned when the input has ended.
     failure: Option<anyhow::Error>,
 }
 
 impl<'p> Reading<'p> {
-    pub(super) fn new(on_error: OnError, store: &'p Store, progress: &'p dyn Progress) -> Self {
-        let (known, stated) = (Arc::default(), Arc::default());
+    pub(super) fn new(on_error: OnError, progress: &'p dyn Progress) -> Self {
+        let together = Arc::default();
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
             OnError::Skip { rejected } => (true, rejected),
         };
         Self {
             report: Report::default(),
-            store,
             progress,
             codes: FirstPlaces::default(),
             skips,
             rejected: path.map(RejectedFile::new),
             rejected_codes: HashMap::new(),
-            spool: Spool::new(),
-            prefetch: DigestPrefetch::new(),
-            checkers: Checkers::start(&known, &stated),
-            known,
-            stated,
+            staged: Vec::new(),
+            checkers: Checkers::new(&together),
+            together,
             failure: None,
         }
     }
@@ -144,15 +135,11 @@ impl<'p> Reading<'p> {
 
     fn settle(&mut self, outcome: Outcome) {
         self.report.records += 1;
-        let prefetched = (self.prefetch).prefetch(self.report.records, self.store, &self.known);
-        if let Err(error) = prefetched {
-            self.fail(error);
-        }
         self.progress.checked();
         let Outcome {
             record,
             code,
-            written,
+            staged,
             mut findings,
         } = outcome;
         let record = &record;
@@ -174,22 +161,26 @@ impl<'p> Reading<'p> {
                 None => self.report.rejected.keeps_all = true,
             }
             self.reject(&findings, Some(&record.json));
-        } else if let (Some(code), Some(written)) = (code, written)
+        } else if let Some(staged) = staged
             && (self.skips || !self.report.has_faults())
-            && let Err(error) = written.and_then(|written| self.keep(code, written, record))
         {
-            self.fail(error);
+            match staged {
+                Ok(staged) => self.keep(staged, record),
+                Err(error) => self.fail(error),
+            }
         }
         findings
             .into_iter()
             .for_each(|finding| self.report.add(finding));
     }
 
-    /// Puts a record without faults into the spool.
-    fn keep(&mut self, code: String, written: Vec<u8>, record: &Record) -> anyhow::Result<()> {
+    /// Keeps a record without faults.
+    fn keep(&mut self, mut staged: Staged, record: &Record) {
         // Another record of its code may still be rejected, and then this one is, too.
-        let json = self.rejected.is_some().then(|| record.json.clone());
-        Ok(self.spool.push(code, written, json)?)
+        if self.rejected.is_some() {
+            staged.json = Some(record.json.as_str().into());
+        }
+        self.staged.push(staged);
     }
 
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
@@ -272,12 +263,12 @@ impl<'p> Reading<'p> {
     }
 
     /// Ends reading. Returns the report, and the records unless faults prevent the load.
-    pub(super) fn finish(mut self) -> anyhow::Result<(Report, Option<Records>)> {
+    pub(super) fn finish(mut self) -> (Report, Option<Records>) {
         // Each code read belongs to a record to load, or to a rejected one.
         let can_skip = self.skips && self.codes.len() > self.rejected_codes.len();
         if self.report.has_faults() && !can_skip {
             self.report.rejected = super::report::Rejected::default();
-            return Ok((self.report, None));
+            return (self.report, None);
         }
         let kept = self.rejected_codes.into_iter().map(|(code, place)| {
             let first = self.codes.get(code.as_str());
@@ -285,16 +276,16 @@ impl<'p> Reading<'p> {
             (code, [first, place])
         });
         let kept: HashMap<_, _> = kept.collect();
+        // Stores write each page of an index once then, and neighbours lie together in what is read later.
+        (self.staged).sort_unstable_by(|one, other| one.code().cmp(other.code()));
         let records = Records {
-            count: self.spool.records(),
-            spooled: self.spool.read()?,
+            staged: self.staged,
             kept,
             rejected: self.rejected,
-            known: self.known,
-            stated: self.stated,
+            together: self.together,
             codes: self.codes,
         };
-        Ok((self.report, Some(records)))
+        (self.report, Some(records))
     }
 }
 

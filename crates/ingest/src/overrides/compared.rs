@@ -111,11 +111,7 @@ impl Compared {
         };
         self.writes.push(match effective {
             None => Write::Retire(code),
-            Some(product) => {
-                let mut prepared = PreparedProduct::new(product)?;
-                prepared.pack()?;
-                Write::Put(prepared)
-            }
+            Some(product) => Write::Put(PreparedProduct::new(product)?),
         });
         Ok(())
     }

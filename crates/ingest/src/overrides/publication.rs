@@ -9,7 +9,7 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 use vitrine_store::audit::{AuditContext, PublishedChange};
 use vitrine_store::overrides::StorePublication;
-use vitrine_store::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
+use vitrine_store::prepared::{PreparedProduct, ProductDigest};
 use vitrine_store::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
@@ -134,13 +134,11 @@ impl BasePublication<'_> {
         let overridden: Vec<&ProductCode> = (codes.iter().copied())
             .filter(|code| self.overridden.contains(*code))
             .collect();
-        let bases = match overridden.is_empty() {
-            true => Vec::new(),
-            false => self.inner.bases(&overridden)?,
-        };
-        self.bases = (bases.into_iter())
-            .map(|base| (base.code.clone(), base))
-            .collect();
+        if overridden.iter().all(|code| self.bases.contains_key(*code)) {
+            return Ok(());
+        }
+        let bases = self.inner.bases(&overridden)?.into_iter();
+        self.bases = bases.map(|base| (base.code.clone(), base)).collect();
         Ok(())
     }
 
@@ -181,15 +179,12 @@ impl Publication for BasePublication<'_> {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
         self.fetch_bases(codes)?;
         let mut digests = self.inner.live_digests(codes)?;
         for (code, digest) in codes.iter().zip(&mut digests) {
             if let Some(base) = self.base(code)? {
-                *digest = Some(LiveDigests {
-                    product: PreparedProduct::new(base)?.digest(),
-                    record: None,
-                });
+                *digest = Some(ProductDigest::of(&base)?);
             }
         }
         Ok(digests)
@@ -212,7 +207,10 @@ impl Publication for BasePublication<'_> {
     }
 
     fn put_prepared(&mut self, prepared: PreparedProduct) -> Result<PutOutcome, StoreError> {
-        let product = prepared.product();
+        let product = match self.active.is_empty() && self.overridden.is_empty() {
+            true => return self.inner.put_prepared(prepared),
+            false => &prepared.product()?,
+        };
         let effect = effect(product, &self.active).map_err(|error| damaged(&error))?;
         if effect.is_none() && !self.overridden.contains(&product.code) {
             return self.inner.put_prepared(prepared);
@@ -265,23 +263,6 @@ impl Publication for BasePublication<'_> {
             self.seen.insert(code.clone());
         }
         Ok(self.inner.keep(code)? || is_overridden)
-    }
-
-    fn keep_loaded(
-        &mut self,
-        code: &ProductCode,
-        record: RecordDigest,
-    ) -> Result<bool, StoreError> {
-        match self.overridden.contains(code) {
-            // The record leads to the base, not to what is live.
-            true => self.keep(code),
-            false => self.inner.keep_loaded(code, record),
-        }
-    }
-
-    fn keep_versions(&mut self, revision: Option<&str>, versions: &[VersionId]) -> bool {
-        // Records of overridden products lead to the base, not to what is live.
-        self.overridden.is_empty() && self.inner.keep_versions(revision, versions)
     }
 
     fn live_before(&self) -> u64 {

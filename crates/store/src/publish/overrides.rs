@@ -85,8 +85,7 @@ impl StorePublication for StorePublish {
         moments::bases_of(&mut self.writer.tx(), &codes, Moment::Live)
     }
 
-    fn put_base(&mut self, mut base: PreparedProduct) -> Result<(), StoreError> {
-        base.pack()?;
+    fn put_base(&mut self, base: PreparedProduct) -> Result<(), StoreError> {
         self.pending.put_base(self.next_id, base);
         self.next_id += 1;
         self.has_new_base()

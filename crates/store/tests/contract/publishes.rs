@@ -214,17 +214,13 @@ fn live_digests_are_those_of_prepared_products(store: &Store) {
         products.map(digest).to_vec()
     };
     let mut publication = store.publish().unwrap();
-    let live_digests = |publication: &mut dyn Publication| -> Vec<Option<ProductDigest>> {
-        let found = publication.live_digests(&codes).unwrap();
-        let products = found.into_iter().map(|live| live.map(|live| live.product));
-        products.collect()
-    };
+    let live_digests =
+        |publication: &mut dyn Publication| publication.live_digests(&codes).unwrap();
     assert_eq!(live_digests(&mut *publication), digests("1", "1", None));
     // Of the codes that were asked for, each is used in another way.
     assert!(publication.keep(&a.code).unwrap());
     for (code, expected) in [("B", PutOutcome::Changed), ("D", PutOutcome::Created)] {
-        let mut next = PreparedProduct::new(product(code, "2")).unwrap();
-        next.pack().unwrap();
+        let next = PreparedProduct::new(product(code, "2")).unwrap();
         assert_eq!(publication.put_prepared(next).unwrap(), expected);
     }
     assert_eq!(

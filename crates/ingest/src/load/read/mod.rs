@@ -56,11 +56,6 @@ impl Record {
         }
     }
 
-    /// Returns true if it was a row of a table.
-    pub(crate) fn is_row(&self) -> bool {
-        self.cells.is_some()
-    }
-
     /// Returns the kind of list that a cell holds between separators, if the value at a JSON pointer came from one.
     pub(crate) fn list_at(&self, pointer: &str) -> Option<Kind> {
         let cells = self.cells.as_ref()?;
