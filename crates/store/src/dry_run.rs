@@ -78,8 +78,8 @@ impl<P: StorePublication> Publication for DryRun<P> {
         Ok(digests)
     }
 
-    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError> {
-        self.inner.live_in_capitals(capitals)
+    fn live_codes(&mut self) -> Result<Vec<ProductCode>, StoreError> {
+        self.inner.live_codes()
     }
 
     fn put_text(

@@ -55,13 +55,12 @@ pub trait Publication {
         codes: &[&ProductCode],
     ) -> Result<Vec<Option<ProductDigest>>, StoreError>;
 
-    /// Returns the codes of live products, hidden ones included, that are these in capitals. Of products that this publish
-    /// puts, some are left out. Looks at all live codes once.
+    /// Returns the codes of live products, hidden ones included. Of products that this publish puts, some are left out.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError>;
+    fn live_codes(&mut self) -> Result<Vec<ProductCode>, StoreError>;
 
     /// Stores a text, unless it is stored already.
     ///

@@ -291,14 +291,12 @@ impl Publication for StorePublish {
         Ok(digests)
     }
 
-    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError> {
+    fn live_codes(&mut self) -> Result<Vec<ProductCode>, StoreError> {
         let sql = "select code from vitrine.product_version /*sqlite indexed by live_product*/ /*scan*/ \
-                       where until_revision is null and upper(code) = any($1) \
-                   union select code from vitrine.product_base /*sqlite indexed by live_base*/ \
-                       where until_revision is null and upper(code) = any($1)";
-        self.writer
-            .tx()
-            .rows(sql, values![capitals], |row| code(row.get(0)?))
+                       where until_revision is null \
+                   union select code from vitrine.product_base /*sqlite indexed by live_base*/ /*scan*/ \
+                       where until_revision is null";
+        self.writer.tx().rows(sql, &[], |row| code(row.get(0)?))
     }
 
     fn put_text(

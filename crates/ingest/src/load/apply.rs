@@ -24,7 +24,7 @@ use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
 use super::staged::Staged;
 use super::stored_texts::{own_texts, stored_content};
 use super::texts::{Overlay, TextFiles};
-use crate::{overrides, view};
+use crate::view;
 
 /// Maximum number of new codes that are compared with live ones.
 const MAX_COMPARED_CODES: usize = 10_000;
@@ -42,6 +42,21 @@ pub enum Mode {
         /// The products to retire.
         retire: Vec<Retirement>,
     },
+    /// As [`Merge`](Self::Merge), for records that hold only what changes of a live product.
+    Patch {
+        /// The products to retire.
+        retire: Vec<Retirement>,
+    },
+}
+
+impl Mode {
+    /// Returns the products that are to be retired by name.
+    pub(super) fn retirements(&self) -> &[Retirement] {
+        match self {
+            Self::Replace => &[],
+            Self::Merge { retire } | Self::Patch { retire } => retire,
+        }
+    }
 }
 
 /// A product that is to be retired by name.
@@ -91,23 +106,20 @@ pub struct Order<'o> {
     pub source: Sha256,
 }
 
-/// Makes `records` live, in one transaction. If the guard refuses them, the result says so. Returns nothing if a fault
+/// Makes `records` live by `publication`, in one transaction. If the guard refuses them, the result says so. Returns nothing if a fault
 /// was found; it is in the report. In both cases nothing has changed.
 ///
 /// # Errors
 ///
 /// If the store can't be written; then nothing has changed.
-pub(super) fn apply(
-    store: &Store,
+pub(super) fn apply<'s>(
+    store: &'s Store,
+    mut publication: Box<dyn Publication + 's>,
     records: &mut Records,
     order: Order<'_>,
     report: &mut Report,
     progress: &dyn Progress,
 ) -> anyhow::Result<Option<Applied>> {
-    let mut publication = match order.intent {
-        Intent::Apply => overrides::publish(store)?,
-        Intent::DryRun => overrides::dry_run(store)?,
-    };
     let mut applying = Applying {
         publication: &mut *publication,
         plan: Plan::new(order.intent.detail()),
@@ -134,7 +146,9 @@ pub(super) fn apply(
     if !report.rejected.keeps_all {
         applying.retire(order.mode, records, report)?;
     }
-    applying.warn_of_missing(records, report);
+    if !matches!(order.mode, Mode::Patch { .. }) {
+        applying.warn_of_missing(records, report);
+    }
     let Applying {
         plan, tally, texts, ..
     } = applying;
@@ -143,7 +157,7 @@ pub(super) fn apply(
     }
     let exceeded = tally.exceeded(&mut *publication, order.allowances)?;
     if order.intent == Intent::Apply && exceeded.is_empty() {
-        records.finish(report)?;
+        records.finish(order.mode, report)?;
     }
     let mut source = order.source;
     if let Some(texts) = texts {
@@ -354,8 +368,7 @@ impl Applying<'_, '_> {
             let capitals = code.as_str().to_ascii_uppercase();
             by_capitals.entry(capitals).or_default().push(code);
         }
-        let capitals: Vec<&str> = by_capitals.keys().map(String::as_str).collect();
-        let mut others = self.publication.live_in_capitals(&capitals)?;
+        let mut others = self.publication.live_codes()?;
         others.retain(|other| !records.codes.contains(other.as_str()));
         let mut found = Vec::new();
         for other in &others {
@@ -385,8 +398,8 @@ impl Applying<'_, '_> {
                     self.tally.retire(&code);
                 }
             }
-            Mode::Merge { retire } => {
-                for Retirement { code, place } in retire {
+            Mode::Merge { .. } | Mode::Patch { .. } => {
+                for Retirement { code, place } in mode.retirements() {
                     if self.publication.retire(code)? {
                         self.plan.retire(code);
                         self.tally.retire(code);

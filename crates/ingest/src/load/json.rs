@@ -84,6 +84,16 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// As [`member`](Self::member), to be changed.
+    pub(crate) fn member_mut(&mut self, name: &str) -> Option<&mut Self> {
+        match self {
+            Self::Object(members) => members
+                .iter_mut()
+                .find_map(|(key, value)| (key == name).then_some(value)),
+            _ => None,
+        }
+    }
+
     /// Returns the items, if this is an array.
     #[must_use]
     pub fn items(&self) -> &[Self] {

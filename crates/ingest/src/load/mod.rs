@@ -1,6 +1,7 @@
 //! Loading: from files to a revision, in three independent steps.
 //!
 //! - [`read`]: splits inputs into records; detects formats by content
+//! - `patch`: merges a patch into the live product
 //! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores, and packs valid records (`staged`);
 //!   `reading` takes all inputs, and keeps these as `records`; `rejected` ones go into a file
 //! - [`apply`]: publishes products as one revision, or nothing; [`plan`] and [`difference`] list the changes, and
@@ -18,6 +19,7 @@ mod first_places;
 pub mod guard;
 mod held_texts;
 pub mod json;
+mod patch;
 pub mod plan;
 pub(crate) mod pointer;
 pub mod progress;
@@ -45,8 +47,11 @@ use vitrine_store::Store;
 use apply::{Intent, Mode, Order};
 use guard::Allowance;
 use progress::Progress;
+use read::Shape;
 use reading::Reading;
 use report::Report;
+
+use crate::overrides;
 
 pub use reading::OnError;
 
@@ -240,7 +245,15 @@ pub fn load(
     settings: LoadSettings,
     progress: &dyn Progress,
 ) -> anyhow::Result<Report> {
-    let mut reading = Reading::new(settings.on_error, progress);
+    let begin = || match settings.intent {
+        Intent::Apply => overrides::publish(store),
+        Intent::DryRun => overrides::dry_run(store),
+    };
+    let shape = match settings.mode {
+        Mode::Patch { .. } => Shape::Patch,
+        Mode::Replace | Mode::Merge { .. } => Shape::Whole,
+    };
+    let mut reading = Reading::new(settings.on_error, shape, progress);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));
@@ -252,13 +265,16 @@ pub fn load(
         };
         reading.read(&name, bytes)?;
     }
+    // Inputs were read to their end, so a slow one doesn't hold the store; and what is patched stays live until the commit.
+    let mut publication = None;
+    if shape == Shape::Patch {
+        reading.check_patches(&mut **publication.insert(begin()?))?;
+    }
     let texts = match &settings.texts {
         Some(directory) => Some(reading.texts(directory, &settings.mode)?),
         None => None,
     };
-    if let Mode::Merge { retire } = &settings.mode {
-        reading.check_retirements(retire, texts.as_ref());
-    }
+    reading.check_retirements(settings.mode.retirements(), texts.as_ref());
     let (mut report, records) = reading.finish();
     if let Some(mut records) = records {
         progress.writing(records.staged.len() as u64);
@@ -271,7 +287,15 @@ pub fn load(
             note: settings.note,
             source: digest,
         };
-        report.applied = apply::apply(store, &mut records, order, &mut report, progress)?;
+        let publication = publication.map_or_else(begin, Ok)?;
+        report.applied = apply::apply(
+            store,
+            publication,
+            &mut records,
+            order,
+            &mut report,
+            progress,
+        )?;
     }
     progress.finish();
     Ok(report)

@@ -8,17 +8,23 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
+use vitrine_store::Publication;
 
 use super::apply::{Mode, Retirement};
 use super::checking::{Checkers, Outcome, Together};
 use super::first_places::FirstPlaces;
+use super::json::Node;
+use super::patch::Bases;
 use super::progress::Progress;
-use super::read::{self, Item, Record};
+use super::read::{self, Item, Record, Shape};
 use super::records::Records;
 use super::rejected::RejectedFile;
 use super::report::{Finding, Place, Report, Severity, shown};
 use super::staged::Staged;
 use super::texts::{self, TextFiles};
+
+/// Number of patches whose products are read together.
+const MAX_FEW_PATCHES: usize = 256;
 
 /// Handling of a load with faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +48,9 @@ pub(super) struct Reading<'p> {
     rejected: Option<RejectedFile>,
     /// Codes of rejected records, with their places.
     rejected_codes: HashMap<String, Place>,
+    shape: Shape,
+    /// Patches, which wait for the publish that finds what they stand on.
+    patches: Vec<Record>,
     staged: Vec<Staged>,
     together: Arc<Together>,
     checkers: Checkers,
@@ -50,7 +59,7 @@ pub(super) struct Reading<'p> {
 }
 
 impl<'p> Reading<'p> {
-    pub(super) fn new(on_error: OnError, progress: &'p dyn Progress) -> Self {
+    pub(super) fn new(on_error: OnError, shape: Shape, progress: &'p dyn Progress) -> Self {
         let together = Arc::default();
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
@@ -63,6 +72,8 @@ impl<'p> Reading<'p> {
             skips,
             rejected: path.map(RejectedFile::new),
             rejected_codes: HashMap::new(),
+            shape,
+            patches: Vec::new(),
             staged: Vec::new(),
             checkers: Checkers::new(&together),
             together,
@@ -75,7 +86,7 @@ impl<'p> Reading<'p> {
         let file: Arc<str> = name.into();
         let mut is_empty = true;
         let reader = BufReader::with_capacity(1 << 16, bytes);
-        read::read(name, reader, &mut |item| {
+        read::read(name, reader, self.shape, &mut |item| {
             is_empty = false;
             self.take(&file, item);
         })
@@ -101,6 +112,10 @@ impl<'p> Reading<'p> {
             Item::Record(mut record) => {
                 // All records share one name.
                 record.place.file = Arc::clone(file);
+                if self.shape == Shape::Patch {
+                    self.patches.push(record);
+                    return;
+                }
                 let due = self.checkers.push(record);
                 due.into_iter().for_each(|outcome| self.settle(outcome));
             }
@@ -112,6 +127,29 @@ impl<'p> Reading<'p> {
                 self.take_unreadable(findings, is_record);
             }
         }
+    }
+
+    /// Checks the patches, on what is live where a publish begins.
+    pub(super) fn check_patches(
+        &mut self,
+        publication: &mut dyn Publication,
+    ) -> anyhow::Result<()> {
+        let mut patches = std::mem::take(&mut self.patches).into_iter();
+        let mut bases = Bases::default();
+        loop {
+            let few: Vec<Record> = patches.by_ref().take(MAX_FEW_PATCHES).collect();
+            if few.is_empty() {
+                break;
+            }
+            let codes: Vec<Option<ProductCode>> = few.iter().map(code_of).collect();
+            for (mut record, base) in few.into_iter().zip(bases.of(&codes, publication)?) {
+                record.set_base(base);
+                let due = self.checkers.push(record);
+                due.into_iter().for_each(|outcome| self.settle(outcome));
+            }
+        }
+        self.settle_all();
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Adds an input, or a part of it, without a readable code.
@@ -287,6 +325,12 @@ impl<'p> Reading<'p> {
         };
         (self.report, Some(records))
     }
+}
+
+/// Returns the code of a record, if it can be read.
+fn code_of(record: &Record) -> Option<ProductCode> {
+    let (node, _) = Node::parse(&record.json);
+    node.member("code")?.text()?.trim().parse().ok()
 }
 
 /// Returns the warning about a code that differs from `other` only in case.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use vitrine_model::code::ProductCode;
 
+use super::apply::Mode;
 use super::checking::Together;
 use super::first_places::FirstPlaces;
 use super::reading::duplicate;
@@ -60,9 +61,13 @@ impl Records {
     }
 
     /// Syncs the rejected records to disk. Call it before a commit, so that nothing is lost.
-    pub(super) fn finish(&mut self, report: &mut Report) -> anyhow::Result<()> {
+    pub(super) fn finish(&mut self, mode: &Mode, report: &mut Report) -> anyhow::Result<()> {
         if let Some(file) = self.rejected.take() {
             report.rejected.file = file.finish()?;
+            report.rejected.mode = match mode {
+                Mode::Patch { .. } => "patch",
+                Mode::Replace | Mode::Merge { .. } => "merge",
+            };
         }
         Ok(())
     }

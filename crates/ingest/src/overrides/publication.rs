@@ -190,8 +190,8 @@ impl Publication for BasePublication<'_> {
         Ok(digests)
     }
 
-    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError> {
-        self.inner.live_in_capitals(capitals)
+    fn live_codes(&mut self) -> Result<Vec<ProductCode>, StoreError> {
+        self.inner.live_codes()
     }
 
     fn put_text(

@@ -30,18 +30,21 @@ Examples:
   vitrine load part-1.json part-2.csv.gz more/
   vitrine load --dry-run products.ndjson
   vitrine load --mode merge --retire OLD-GB new.json
+  vitrine load --mode patch discounts.csv
   vitrine load --texts texts/ products.ndjson
   vitrine load --on-error skip products.ndjson
   vitrine load --allow retire=60% smaller.ndjson
   curl -s https://feed.example/products | vitrine load -
   vitrine load --template csv > products.csv";
 
-/// Load products from files: they become the whole catalog in one transaction; with `--mode merge`, a part of it.
+/// Load products from files: they become the whole catalog in one transaction; with `--mode merge`, a part of it, and with
+/// `--mode patch`, changed fields.
 ///
 /// A file contains one product a line (NDJSON), an array of products, one product, a list response of the API, or
 /// CSV, optionally compressed with gzip or zstd; the format is detected by content. All files of a directory are
 /// loaded. A product is the API's own product object. Its texts are addresses (description_markdown_url) or
-/// Markdown (description_md). If there is any fault, all faults are reported and nothing is changed.
+/// Markdown (description_md). A record is the whole product, and a missing column empties its field (texts excepted),
+/// except with `--mode patch`. If there is any fault, all faults are reported and nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Load {
@@ -50,10 +53,10 @@ pub(super) struct Load {
     /// Effect on live products missing from the input.
     #[arg(long, value_name = "MODE", default_value = "replace")]
     mode: ModeArg,
-    /// With `--mode merge`: retire this product. Give it once for each.
+    /// With `--mode merge` or `patch`: retire this product. Give it once for each.
     #[arg(long, value_name = "CODE")]
     retire: Vec<String>,
-    /// With `--mode merge`: retire the products whose codes are in this file, one a line.
+    /// With `--mode merge` or `patch`: retire the products whose codes are in this file, one a line.
     #[arg(long, value_name = "FILE")]
     retire_file: Option<PathBuf>,
     /// Effect of a record with a fault.
@@ -100,6 +103,8 @@ enum ModeArg {
     Replace,
     /// Keep them.
     Merge,
+    /// Keep them; a record holds only what changes of a live product.
+    Patch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -151,9 +156,12 @@ impl Load {
             ModeArg::Merge => Mode::Merge {
                 retire: self.retirements()?,
             },
+            ModeArg::Patch => Mode::Patch {
+                retire: self.retirements()?,
+            },
             ModeArg::Replace if !retires => Mode::Replace,
             ModeArg::Replace => exit_with_usage_error(
-                "--retire and --retire-file need `--mode merge`: with `--mode replace` all products missing from the \
+                "--retire and --retire-file need `--mode merge` or `--mode patch`: with `--mode replace` all products missing from the \
                  files are retired",
             ),
         };

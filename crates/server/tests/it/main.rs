@@ -105,6 +105,7 @@ mod load_faults;
 mod load_feeds;
 mod load_formats;
 mod load_hazards;
+mod load_patch;
 mod load_refusals;
 mod load_rejected_rows;
 mod load_reports;

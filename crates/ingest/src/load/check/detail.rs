@@ -10,6 +10,7 @@ use vitrine_model::product::{
 use super::content;
 use super::fields::{Context, Faulty, Fields};
 use crate::load::json::{Node, write_text};
+use crate::load::patch::Base;
 use crate::load::pointer::At;
 use crate::load::read::columns::KNOWN_TYPES;
 use crate::load::rejected::REASONS;
@@ -74,7 +75,11 @@ pub(super) fn read(
 
 /// Returns the length of a detail object as JSON, without Markdown; 0 if the whole record is short enough.
 fn detail_bytes(context: &Context<'_>, detail: &Fields<'_>) -> usize {
-    if context.record.json.len() <= MAX_DETAIL_BYTES {
+    let patched = match context.record.base() {
+        Base::Live(live) => live.json.len(),
+        Base::None | Base::NotLive(_) => 0,
+    };
+    if context.record.json.len() + patched <= MAX_DETAIL_BYTES {
         return 0;
     }
     let length = |node: &Node<'_>| node.to_json().len();
@@ -252,7 +257,7 @@ fn denominations(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Denom
             }
             DenominationType::Open => {
                 let message = "a suggested amount outside of minimum_value and maximum_value";
-                context.warn(&at, outside(index), "suggestion_outside", message);
+                context.warn_together(&at, outside(index), "suggestion_outside", message);
             }
         }
     }

@@ -29,6 +29,8 @@ pub(super) struct Faulty;
 pub(super) struct Context<'c> {
     pub(super) findings: &'c mut Vec<Finding>,
     pub(super) record: &'c Record,
+    /// The patch that was merged into the live product, if the record is one.
+    pub(super) patch: Option<&'c Node<'c>>,
     pub(super) code: Option<String>,
     /// Markdown of the record so far, with its digests.
     pub(super) texts: Vec<(TextDigest, String)>,
@@ -107,8 +109,33 @@ impl Context<'_> {
         Faulty
     }
 
-    /// Reports a warning.
+    /// Reports a fault with a message of its own.
+    pub(super) fn fault_as(
+        &mut self,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        rule: &'static str,
+        message: String,
+    ) -> Faulty {
+        self.add(Severity::Fault, at, value, rule, message);
+        Faulty
+    }
+
+    /// Reports a warning about a value; of a patch only about those that it has.
     pub(super) fn warn(
+        &mut self,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        rule: &'static str,
+        message: impl Into<String>,
+    ) {
+        if self.patch.is_none_or(|patch| at.find(patch).is_some()) {
+            self.warn_together(at, value, rule, message);
+        }
+    }
+
+    /// Reports a warning about values that don't go together.
+    pub(super) fn warn_together(
         &mut self,
         at: &At<'_>,
         value: Option<&Node<'_>>,

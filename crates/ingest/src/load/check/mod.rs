@@ -13,6 +13,7 @@ mod spreadsheet;
 pub(super) mod suspicious;
 
 use vitrine_model::Invalid;
+use vitrine_model::code::ProductCode;
 use vitrine_model::content::{ContentUpdate, TextDigest};
 use vitrine_model::geo::Country;
 use vitrine_model::money::DiscountMultiplier;
@@ -21,6 +22,7 @@ use vitrine_model::single_line::SingleLine;
 
 use self::fields::{Context, Faulty, Fields};
 use super::json::{MAX_PROBLEMS, Node};
+use super::patch::{Base, Live, merge, name_detail};
 use super::pointer::At;
 use super::read::Record;
 use super::read::columns::Stated;
@@ -56,7 +58,7 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
 
 /// As [`check`]. Adds the fields that the record has to `stated`.
 pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &Stated) -> Checked {
-    let (node, problems) = Node::parse(&record.json);
+    let (mut node, problems) = Node::parse(&record.json);
     stated.add(&node);
     let code = match &node {
         Node::Object(members) => match Fields::new(members, At::ROOT).get("code") {
@@ -77,15 +79,35 @@ pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &
             ..Finding::fault(&place, problem.rule, "")
         });
     }
+    let merged = match record.base() {
+        Base::Live(live) => {
+            name_detail(&mut node, &live.payout_type);
+            Some(merge(Node::parse(&live.json).0, &node))
+        }
+        Base::None | Base::NotLive(_) => None,
+    };
     let mut context = Context {
         findings,
         record,
+        patch: merged.is_some().then_some(&node),
         code: code.as_deref().map(shown),
         texts: Vec::new(),
         counts: [0; 2],
     };
-    let checked = match &node {
-        Node::Object(members) => product(&mut context, &Fields::new(members, At::ROOT)),
+    let checked = match (&node, record.base()) {
+        (Node::Object(members), base) => {
+            let fields = Fields::new(members, At::ROOT);
+            match (&merged, base) {
+                (Some(Node::Object(merged)), Base::Live(live)) => {
+                    payout_type_stays(&mut context, &fields, live)
+                        .and_then(|()| product(&mut context, &Fields::new(merged, At::ROOT)))
+                }
+                (_, Base::NotLive(nearest)) => {
+                    Err(not_live(&mut context, &fields, nearest.as_ref()))
+                }
+                _ => product(&mut context, &fields),
+            }
+        }
         _ => {
             let invalid = Invalid::new("type", "a product, which is an object");
             Err(context.fault(&At::ROOT, Some(&node), invalid))
@@ -109,6 +131,45 @@ pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &
             content,
             texts,
         }),
+    }
+}
+
+/// Reports a patch of a product that isn't live.
+fn not_live(
+    context: &mut Context<'_>,
+    fields: &Fields<'_>,
+    nearest: Option<&ProductCode>,
+) -> Faulty {
+    let key = "code";
+    if let Err(Faulty) = context.required::<ProductCode>(fields, key) {
+        return Faulty;
+    }
+    let meant = nearest.map_or_else(String::new, |code| format!("; did you mean `{code}`?"));
+    let message = format!("expected the code of a live product, since this is a patch{meant}");
+    context.fault_as(&fields.at.key(key), fields.get(key), "not_live", message)
+}
+
+/// Reports a patch that changes the payout type.
+fn payout_type_stays(
+    context: &mut Context<'_>,
+    fields: &Fields<'_>,
+    live: &Live,
+) -> Result<(), Faulty> {
+    let key = "payout_type";
+    let own = live.payout_type.as_str();
+    match fields.stated(key) {
+        None => Ok(()),
+        Some(Node::Text(text)) if text.trim() == own => Ok(()),
+        Some(_) => {
+            let message =
+                format!("expected `{own}`, as the live product has: a patch can't change it");
+            Err(context.fault_as(
+                &fields.at.key(key),
+                fields.get(key),
+                "payout_type_changed",
+                message,
+            ))
+        }
     }
 }
 
@@ -147,7 +208,7 @@ fn product(
     if (state, is_orderable) == (Ok(State::TemporarilyDisabled), Ok(true)) {
         let message = "the product is disabled, but can be ordered";
         let at = fields.at.key("is_orderable");
-        context.warn(
+        context.warn_together(
             &at,
             fields.get("is_orderable"),
             "disabled_orderable",

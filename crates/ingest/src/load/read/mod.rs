@@ -19,6 +19,7 @@ mod values;
 
 use std::io::{self, BufRead, Cursor, Read};
 
+use super::patch::Base;
 use super::report::{Finding, Place, shown, shown_pointer};
 use cells::Cells;
 use columns::Kind;
@@ -41,8 +42,19 @@ pub struct Record {
     pub place: Place,
     /// JSON of the record.
     pub json: String,
+    /// What it stands on.
+    base: Base,
     /// Source cells, if it was a row.
     cells: Option<Cells>,
+}
+
+/// Shape of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Whole products: an absent field is empty.
+    Whole,
+    /// Patches: an absent field stays as it is.
+    Patch,
 }
 
 impl Record {
@@ -52,8 +64,22 @@ impl Record {
         Self {
             place,
             json,
+            base: Base::None,
             cells: None,
         }
+    }
+
+    /// Returns what it stands on.
+    pub(crate) fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// Makes it a patch that stands on `base`.
+    pub(crate) fn set_base(&mut self, base: Base) {
+        if let (Some(cells), Base::Live(live)) = (&mut self.cells, &base) {
+            cells.payout_type.clone_from(&live.payout_type);
+        }
+        self.base = base;
     }
 
     /// Returns the kind of list that a cell holds between separators, if the value at a JSON pointer came from one.
@@ -115,8 +141,9 @@ pub type Sink<'s> = &'s mut dyn FnMut(Item);
 /// # Errors
 ///
 /// If the input itself can't be read.
-pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
-    let outcome = compressed::unpacked(input).and_then(|input| read_plain(file, input, sink));
+pub fn read(file: &str, input: impl BufRead, shape: Shape, sink: Sink<'_>) -> io::Result<()> {
+    let outcome =
+        compressed::unpacked(input).and_then(|input| read_plain(file, input, shape, sink));
     outcome.or_else(|error| {
         let fault = error.downcast::<compressed::Broken>()?;
         sink(Item::unreadable(Finding::fault(
@@ -133,7 +160,12 @@ pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
 /// # Errors
 ///
 /// If the input itself can't be read.
-pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
+pub fn read_plain(
+    file: &str,
+    mut input: impl BufRead,
+    shape: Shape,
+    sink: Sink<'_>,
+) -> io::Result<()> {
     // Number of lines before the first record or row.
     let mut lines_before = 0;
     let mut head = peek(&mut input)?;
@@ -162,7 +194,9 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
     }
     let input = Cursor::new(head).chain(input);
     match separator {
-        Some(separator) if !is_json => table::read(file, first_line, separator, input, sink),
+        Some(separator) if !is_json => {
+            table::read(file, first_line, separator, (input, shape), sink)
+        }
         _ if is_lines => lines::read_lines(file, first_line, input, sink),
         _ => values::read_values(file, input, sink),
     }

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use vitrine_model::product::PayoutTypeName;
 
+use super::Shape;
 use super::cells::Cells;
 use super::columns::{Column, KNOWN_TYPES, Kind, Of};
 use super::table::cell_fault;
 use crate::load::json::{Node, Problem};
+use crate::load::patch::{DETAIL, merge};
 use crate::load::report::{Finding, Place, shown};
 
 /// Cells of a row with their columns.
@@ -24,17 +26,22 @@ pub(super) fn record(
     place: &Place,
     row: &Row<'_>,
     separator: u8,
+    shape: Shape,
 ) -> Result<(String, Cells), Vec<Finding>> {
     let payout_type = cell(row, "payout_type").trim();
-    // Without a payout type, there is no detail object.
-    let payout_type = match payout_type.parse::<PayoutTypeName>() {
-        Ok(_) => payout_type,
-        Err(_) => "",
+    let payout_type = match (payout_type.parse::<PayoutTypeName>(), shape) {
+        (Ok(_), _) => payout_type,
+        // Without a payout type, there is no detail object.
+        (Err(_), Shape::Whole) => "",
+        (Err(_), Shape::Patch) => DETAIL,
     };
     let is_known = KNOWN_TYPES.contains(&payout_type);
-    // Always present, so that the fault of a missing value names the column.
-    let mut product: Object<'_> = vec![("customer_service".into(), Node::Object(Vec::new()))];
-    if is_known {
+    let mut product: Object<'_> = Vec::new();
+    if shape == Shape::Whole {
+        // Always present, so that the fault of a missing value names the column.
+        product.push(("customer_service".into(), Node::Object(Vec::new())));
+    }
+    if shape == Shape::Whole && is_known {
         let objects = [
             ("expiry", &["gift_card", "subscription"][..]),
             ("denominations", &["gift_card", "payment"]),
@@ -48,8 +55,8 @@ pub(super) fn record(
     let mut faults = Vec::new();
     for (column, cell) in row {
         let is_product = column.of == Of::Product;
-        if !is_product && (payout_type.is_empty() || cell.is_empty() && !column.of.has(payout_type))
-        {
+        let is_of_others = payout_type != DETAIL && !column.of.has(payout_type);
+        if !is_product && (payout_type.is_empty() || cell.is_empty() && is_of_others) {
             continue;
         }
         let path = match is_product {
@@ -57,7 +64,7 @@ pub(super) fn record(
             false => [&[payout_type], column.path].concat(),
         };
         let pointer = format!("/{}", path.join("/"));
-        if !is_product && is_known == (column.of == Of::OtherTypes) {
+        if !is_product && is_known == (column.of == Of::OtherTypes) && payout_type != DETAIL {
             faults.push(Finding {
                 pointer,
                 ..cell_fault(place, column.name, cell, "detail_only", misplaced(is_known))
@@ -157,21 +164,20 @@ fn is_number(text: &str) -> bool {
         && serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
-/// Inserts a value, unless `path` has one.
+/// Inserts a value; objects are merged.
 fn insert<'r>(object: &mut Object<'r>, path: &[&'r str], value: Node<'r>) {
     let Some((first, rest)) = path.split_first() else {
         return;
     };
-    if rest.is_empty() {
-        object.push((Cow::Borrowed(first), value));
-        return;
-    }
     let position = object.iter().position(|(key, _)| key == first);
     let position = position.unwrap_or_else(|| {
         object.push((Cow::Borrowed(first), Node::Object(Vec::new())));
         object.len() - 1
     });
-    if let Node::Object(members) = &mut object[position].1 {
-        insert(members, rest, value);
+    let member = &mut object[position].1;
+    match member {
+        _ if rest.is_empty() => *member = merge(std::mem::replace(member, Node::Null), &value),
+        Node::Object(members) => insert(members, rest, value),
+        _ => {}
     }
 }

@@ -7,7 +7,7 @@ use super::columns::{self, Column};
 use super::formula;
 use super::row_record::record;
 use super::rows::{Row, Rows};
-use super::{Item, Record, Sink, TOO_LARGE};
+use super::{Item, Record, Shape, Sink, TOO_LARGE};
 use crate::load::report::{Finding, Place, Severity, shown};
 
 /// Message for bytes that aren't UTF-8.
@@ -45,7 +45,7 @@ pub(super) fn read(
     file: &str,
     first_line: u64,
     separator: u8,
-    input: impl BufRead,
+    (input, shape): (impl BufRead, Shape),
     sink: Sink<'_>,
 ) -> io::Result<()> {
     let mut rows = Rows::new(input, separator, first_line);
@@ -68,11 +68,10 @@ pub(super) fn read(
             return Ok(());
         }
         let cells = cells(&place, &heads, &row, sink);
-        match cells.and_then(|cells| record(&place, &cells, separator)) {
+        match cells.and_then(|cells| record(&place, &cells, separator, shape)) {
             Ok((json, cells)) => sink(Item::Record(Record {
-                place,
-                json,
                 cells: Some(cells),
+                ..Record::new(place, json)
             })),
             Err(findings) => sink(Item::Unreadable {
                 findings,

@@ -91,6 +91,8 @@ pub struct Rejected {
     pub records: u64,
     /// File with the records and the reasons, if one was written.
     pub file: Option<PathBuf>,
+    /// Mode by which the file is to be loaded, once it is corrected.
+    pub mode: &'static str,
     /// True if nothing was retired, because some records have no readable code, or the same one.
     pub keeps_all: bool,
 }
@@ -245,6 +247,7 @@ impl Report {
             records,
             file,
             keeps_all,
+            mode: _,
         } = &self.rejected;
         json!({
             "applied": is_applied,
@@ -326,7 +329,8 @@ impl Rejected {
                 let file = single_line(&file);
                 write!(
                     out,
-                    ", with the reasons in {file}: correct them and load that with --mode merge"
+                    ", with the reasons in {file}: correct them and load that with --mode {}",
+                    self.mode
                 )?;
             }
             out.push('\n');
