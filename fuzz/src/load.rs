@@ -21,7 +21,7 @@ pub fn check(bytes: &[u8]) {
     let mut in_pieces = Vec::new();
     let reader = BufReader::with_capacity(usize::from(*pieces) + 1, Pieces::new(bytes, *pieces));
     read_plain("input", reader, Shape::Whole, &mut |item| {
-        in_pieces.push(item)
+        in_pieces.push(item);
     })
     .expect("memory");
     assert_eq!(items, in_pieces, "in pieces of {pieces}");

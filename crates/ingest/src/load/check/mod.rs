@@ -94,19 +94,10 @@ pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &
         texts: Vec::new(),
         counts: [0; 2],
     };
-    let checked = match (&node, record.base()) {
-        (Node::Object(members), base) => {
-            let fields = Fields::new(members, At::ROOT);
-            match (&merged, base) {
-                (Some(Node::Object(merged)), Base::Live(live)) => {
-                    payout_type_stays(&mut context, &fields, live)
-                        .and_then(|()| product(&mut context, &Fields::new(merged, At::ROOT)))
-                }
-                (_, Base::NotLive(nearest)) => {
-                    Err(not_live(&mut context, &fields, nearest.as_ref()))
-                }
-                _ => product(&mut context, &fields),
-            }
+    let checked = match (&node, &merged) {
+        (Node::Object(fields), merged) => {
+            let merged = merged.as_ref().unwrap_or(&node);
+            checked_object(&mut context, &Fields::new(fields, At::ROOT), merged)
         }
         _ => {
             let invalid = Invalid::new("type", "a product, which is an object");
@@ -131,6 +122,23 @@ pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &
             content,
             texts,
         }),
+    }
+}
+
+/// Checks a product: `stated` is what the record says of it, and `whole` what it is together with the live product.
+fn checked_object(
+    context: &mut Context<'_>,
+    stated: &Fields<'_>,
+    whole: &Node<'_>,
+) -> Result<(Product, ContentUpdate), Faulty> {
+    match context.record.base() {
+        Base::None => {}
+        Base::Live(live) => payout_type_stays(context, stated, live)?,
+        Base::NotLive(nearest) => return Err(not_live(context, stated, nearest.as_ref())),
+    }
+    match whole {
+        Node::Object(members) => product(context, &Fields::new(members, At::ROOT)),
+        _ => Err(Faulty),
     }
 }
 
