@@ -115,13 +115,7 @@ impl Case<'_> {
                 server,
                 key,
                 answer,
-            } => match self.memory.recall(*answer) {
-                Some((target, tag)) => {
-                    let key = self.partner(*key);
-                    self.read(*server, key, &target, Some(&tag)).map(|_| ())
-                }
-                None => Ok(()),
-            },
+            } => self.read_again(*server, *key, *answer),
             Operation::StartWalk {
                 key,
                 filter,
@@ -160,6 +154,19 @@ impl Case<'_> {
             }
             Operation::Settle { server } => self.settle(*server),
         }
+    }
+
+    fn read_again(
+        &mut self,
+        server: usize,
+        key: Option<usize>,
+        answer: usize,
+    ) -> Result<(), String> {
+        let Some((target, tag)) = self.memory.recall(answer) else {
+            return Ok(());
+        };
+        let key = self.partner(key);
+        self.read(server, key, &target, Some(&tag)).map(|_| ())
     }
 
     fn restart(&mut self, server: usize, end: End) {
