@@ -70,33 +70,48 @@ pub fn restore(
     publication: &mut dyn Publication,
     number: u64,
 ) -> Result<bool, StoreError> {
-    let mut put = |few: &mut Vec<StoredProduct>| {
+    let is_there = in_batches(store, number, |few| {
         let codes: Vec<&ProductCode> = few.iter().map(|product| &product.code).collect();
         publication.prefetch(&codes)?;
-        few.drain(..)
-            .try_for_each(|product| publication.put(&product).map(drop))
-    };
-    let (mut few, mut failure) = (Vec::new(), None);
-    // Outside of the publish's transaction: a revision never changes.
-    let found = store.read_base(Moment::Revision(number), &mut |base| {
-        few.push(base);
-        match few.len() < BATCH {
-            true => Ok(()),
-            false => put(&mut few).map_err(|error| {
-                failure = Some(error);
-                "stopped".into()
-            }),
-        }
-    });
-    if let Some(error) = failure {
-        return Err(error);
-    }
-    let is_there = found?.is_some();
+        (few.iter()).try_for_each(|product| publication.put(product).map(drop))
+    })?;
     if is_there {
-        put(&mut few)?;
         publication.retire_others()?;
     }
     Ok(is_there)
+}
+
+/// Calls `take` with the products that loads had brought by a revision, some at a time. Returns whether the revision exists.
+///
+/// # Errors
+///
+/// As [`restore`], or if `take` fails.
+pub(super) fn in_batches(
+    store: &Store,
+    number: u64,
+    mut take: impl FnMut(&[StoredProduct]) -> Result<(), StoreError>,
+) -> Result<bool, StoreError> {
+    let (mut few, mut failure) = (Vec::new(), None);
+    // Outside of a publish's transaction: a revision never changes.
+    let found = store.read_base(Moment::Revision(number), &mut |base| {
+        few.push(base);
+        if few.len() < BATCH {
+            return Ok(());
+        }
+        let taken = take(&few);
+        few.clear();
+        taken.map_err(|error| {
+            failure = Some(error);
+            "stopped".into()
+        })
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => {
+            take(&few)?;
+            Ok(found?.is_some())
+        }
+    }
 }
 
 /// A publish of bases in progress.
@@ -159,7 +174,7 @@ impl BasePublication<'_> {
     }
 }
 
-fn damaged(error: &anyhow::Error) -> StoreError {
+pub(super) fn damaged(error: &anyhow::Error) -> StoreError {
     StoreError::Damaged(format!("{error:#}"))
 }
 

@@ -74,6 +74,7 @@ fn table(product: &Json) -> anyhow::Result<String> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     add_rows(&mut table, "", &fields(product)?);
+    output::fit(&mut table);
     Ok(format!("{}\n", table.trim_fmt()))
 }
 

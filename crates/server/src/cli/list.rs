@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Context as _;
 use clap::Args;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use vitrine_client::blocking::Client;
 use vitrine_client::{Decimal, Detail, Json, Product, ProductsRequest};
 use vitrine_ingest::escape::single_line;
@@ -156,9 +156,7 @@ pub(super) struct ProductTable(Table);
 
 impl ProductTable {
     pub(super) fn new() -> Self {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header([
+        let table = output::table([
             "CODE",
             "NAME",
             "TYPE",

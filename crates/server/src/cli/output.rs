@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use rustix::io::Errno;
 use vitrine_ingest::escape::lines;
 use vitrine_ingest::load::plan::Listing;
@@ -24,6 +25,40 @@ pub(super) fn stdout() -> Output<Stdout> {
 /// Returns standard error.
 pub(super) fn stderr() -> Output<Stderr> {
     Output::new(io::stderr())
+}
+
+/// Minimum width of a column on average, in characters; if a terminal has less, the last columns are left out.
+const MIN_COLUMN_WIDTH: usize = 10;
+
+/// Returns a table with these columns, the most important first. It [fits](fit).
+pub(super) fn table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    fit(&mut table);
+    table
+}
+
+/// Makes a table fit the width of the terminal, if it is printed on one: cells wrap, but for those of the first column, which
+/// people copy.
+pub(super) fn fit(table: &mut Table) {
+    let width = rustix::termios::tcgetwinsize(io::stdout());
+    if let Some(width) = width
+        .ok()
+        .map(|size| size.ws_col)
+        .filter(|width| *width > 0)
+    {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(width);
+        let shown = usize::from(width) / MIN_COLUMN_WIDTH;
+        for (index, column) in table.column_iter_mut().enumerate() {
+            if index == 0 {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            } else if index >= shown {
+                column.set_constraint(ColumnConstraint::Hidden);
+            }
+        }
+    }
 }
 
 impl<W: Write + IsTerminal> Output<W> {

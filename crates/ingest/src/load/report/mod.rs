@@ -123,6 +123,21 @@ pub struct Report {
 }
 
 impl Report {
+    /// Returns a report of changes that are only planned.
+    #[must_use]
+    pub fn planned(plan: Plan) -> Self {
+        let applied = Applied {
+            outcome: Outcome::Planned,
+            plan,
+            exceeded: Vec::new(),
+            ineffective: Vec::new(),
+        };
+        Self {
+            applied: Some(applied),
+            ..Self::default()
+        }
+    }
+
     /// Returns a report without findings.
     #[must_use]
     pub fn of(records: u64, applied: Option<Applied>) -> Self {
