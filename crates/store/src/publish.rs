@@ -17,7 +17,7 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
-use self::live::{Live, SeenVersions, live_of};
+use self::live::{Live, VersionSet, live_of};
 use self::pending::Pending;
 use crate::audit::{self, AuditContext, PublishedChange, published_change};
 use crate::db::{Db, References, Writer, values};
@@ -43,7 +43,7 @@ const BATCH: usize = 500;
 const LOG_WAIT: Duration = Duration::from_secs(30);
 
 /// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
-pub(crate) struct StorePublish {
+pub struct Publish {
     writer: Writer,
     /// Number of the revision that it makes.
     number: u64,
@@ -59,11 +59,25 @@ pub(crate) struct StorePublish {
     has_bases: bool,
     /// True if there are results of fetching or changes of overrides to commit, even if no product changed.
     has_others: bool,
-    seen: SeenVersions,
+    /// Live versions that were put or kept as they are.
+    seen: VersionSet,
+    /// Versions that this publish ended.
+    ended: VersionSet,
     /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.
     cache: HashMap<ProductCode, Option<Live>>,
     pending: Pending,
+    purpose: Purpose,
 }
+
+/// Purpose of a publish.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Commit,
+    /// Only to plan: it reads one state of the store, writes nothing, and neither waits for writers nor keeps them waiting.
+    Plan,
+}
+
+const PLANNED: StoreError = StoreError::Unsupported("a dry run writes nothing");
 
 /// Part of live products that is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,22 +86,22 @@ enum Part {
     Product,
 }
 
-impl StorePublish {
+impl Publish {
     /// See [`Store::publish`](crate::Store::publish).
     pub(crate) fn begin(db: Db<'_>) -> Result<Self, StoreError> {
         db.begin_write(Lock::Catalog, References::Checked, PUBLISHING, |writer| {
-            let begun = Self::begun(writer)?;
+            let begun = Self::begun(writer, Purpose::Commit)?;
             FailPoint::PublishBegun.pass()?;
             Ok(begun)
         })
     }
 
-    /// Returns a publish that only reads. See [`Store::dry_run`](crate::Store::dry_run).
-    pub(crate) fn to_read(db: Db<'_>) -> Result<Self, StoreError> {
-        Self::begun(db.begin_read(PUBLISHING)?)
+    /// See [`Store::dry_run`](crate::Store::dry_run).
+    pub(crate) fn plan(db: Db<'_>) -> Result<Self, StoreError> {
+        Self::begun(db.begin_read(PUBLISHING)?, Purpose::Plan)
     }
 
-    fn begun(mut writer: Writer) -> Result<Self, StoreError> {
+    fn begun(mut writer: Writer, purpose: Purpose) -> Result<Self, StoreError> {
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                        (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
                        (select count(*) from vitrine.product_version /*scan*/ where until_revision is null), \
@@ -109,16 +123,29 @@ impl StorePublish {
             counts: PublishedCounts::default(),
             has_bases: false,
             has_others: false,
-            seen: SeenVersions::default(),
+            seen: VersionSet::default(),
+            ended: VersionSet::default(),
             cache: HashMap::new(),
             pending: Pending::default(),
+            purpose,
         })
     }
 
     /// Writes the buffer.
     fn send(&mut self) -> Result<(), StoreError> {
+        if self.purpose == Purpose::Plan {
+            self.pending = Pending::default();
+            return Ok(());
+        }
         self.has_bases |= self.pending.write(&mut self.writer.tx(), self.number)?;
         Ok(())
+    }
+
+    fn refuse_in_a_plan(&self) -> Result<(), StoreError> {
+        match self.purpose {
+            Purpose::Commit => Ok(()),
+            Purpose::Plan => Err(PLANNED),
+        }
     }
 
     fn send_if_full(&mut self) -> Result<(), StoreError> {
@@ -199,28 +226,28 @@ impl StorePublish {
 
     /// Ends the version of this id. Fails if this publish began it.
     fn end(&mut self, id: i64) -> Result<(), StoreError> {
-        if id >= self.first_id {
+        if id >= self.first_id || self.ended.contains(id) {
             return Err(DUPLICATE_PRODUCT);
         }
         self.seen.remove(id);
+        self.ended.add(id);
         self.pending.end(id);
         self.send_if_full()
     }
 
     /// Returns the live versions that this publish neither began nor kept.
     fn others(&mut self) -> Result<Vec<(ProductCode, i64)>, StoreError> {
-        let ended = self.counts.changed + self.counts.retired;
-        if self.seen.count() + ended == self.live_versions {
+        if self.seen.count() + self.ended.count() == self.live_versions {
             return Ok(Vec::new());
         }
         let mut others = Vec::new();
-        let seen = &self.seen;
+        let (seen, ended) = (&self.seen, &self.ended);
         // By the index of live versions: that of revisions has the whole history.
         let sql = "select id, code from vitrine.product_version /*sqlite indexed by live_product*/ /*scan*/ \
                    where until_revision is null and from_revision < $1";
         self.writer.tx().each(sql, values![self.number], |row| {
             let id = row.get(0)?;
-            if !seen.contains(id) {
+            if !seen.contains(id) && !ended.contains(id) {
                 others.push((code(row.get(1)?)?, id));
             }
             Ok(())
@@ -267,7 +294,7 @@ impl StorePublish {
     }
 }
 
-impl Publication for StorePublish {
+impl Publication for Publish {
     fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
         self.fetch(&[code], Part::Product)?;
         let live = self.cache.get(code).and_then(Option::as_ref);
@@ -312,6 +339,9 @@ impl Publication for StorePublish {
     fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         // Its text must be there.
         self.send()?;
+        if self.purpose == Purpose::Plan {
+            return Ok(());
+        }
         texts::put_fetched(&mut self.writer.tx(), fetched)?;
         FailPoint::PublishFetchedRemembered.pass()?;
         self.has_others = true;
@@ -392,6 +422,7 @@ impl Publication for StorePublish {
     }
 
     fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
+        self.refuse_in_a_plan()?;
         let mut tx = self.writer.tx();
         tx.lock(Lock::Keys, LOG_WAIT)?;
         let mut tx = tx.doing("writing the audit log");
@@ -403,6 +434,7 @@ impl Publication for StorePublish {
         now: Timestamp,
         note: &RevisionNote,
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
+        self.refuse_in_a_plan()?;
         self.send()?;
         let counts = self.counts;
         if counts.is_unchanged() && !self.has_bases {

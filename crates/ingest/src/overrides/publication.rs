@@ -8,12 +8,11 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 use vitrine_store::audit::{AuditContext, PublishedChange};
-use vitrine_store::overrides::StorePublication;
 use vitrine_store::prepared::{PreparedProduct, ProductDigest};
 use vitrine_store::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
-use vitrine_store::{Ineffective, Publication, Store, StoreError};
+use vitrine_store::{Ineffective, Publication, Publish, Store, StoreError};
 
 use super::Override;
 use super::effect::effect;
@@ -42,7 +41,7 @@ pub fn dry_run(store: &Store) -> Result<Box<dyn Publication + '_>, StoreError> {
 
 fn on<'s>(
     store: &'s Store,
-    mut inner: Box<dyn StorePublication + 's>,
+    mut inner: Box<Publish>,
 ) -> Result<Box<dyn Publication + 's>, StoreError> {
     let active = Override::read_active(inner.open_overrides()?)?;
     let overridden = inner.overridden()?;
@@ -117,7 +116,7 @@ pub(super) fn in_batches(
 /// A publish of bases in progress.
 struct BasePublication<'s> {
     store: &'s Store,
-    inner: Box<dyn StorePublication + 's>,
+    inner: Box<Publish>,
     /// Active overrides, in the order of their numbers.
     active: Vec<Override>,
     /// Products that clients didn't see before.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
+use vitrine_store::Publication as _;
 use vitrine_store::audit::{AuditContext, PublishedChange};
 use vitrine_store::record::{PublishedCounts, RevisionNote};
 use vitrine_store::{Store, StoreError};

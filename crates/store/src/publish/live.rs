@@ -38,14 +38,14 @@ pub(super) fn live_of(
     })
 }
 
-/// Ids of the live versions that were put or kept as they are; the others are retired. A bit each, since ids are dense.
+/// Ids of versions. A bit each, since ids are dense.
 #[derive(Default)]
-pub(super) struct SeenVersions {
+pub(super) struct VersionSet {
     words: HashMap<i64, u64>,
     count: u64,
 }
 
-impl SeenVersions {
+impl VersionSet {
     fn place(id: i64) -> (i64, u64) {
         (id >> 6, 1 << (id & 63))
     }
