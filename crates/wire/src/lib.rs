@@ -12,8 +12,8 @@
 //!
 //! # The next version
 //!
-//! Change the types here to the new version. Responses of older versions are spliced: see `http/versions.rs` and
-//! `http/discounts.rs` of the server.
+//! Change the types here to the new version, and add its document to `openapi/`. Responses of older versions are spliced:
+//! see `http/versions.rs` and `http/discounts.rs` of the server.
 
 pub mod answer;
 pub mod content;

@@ -156,7 +156,7 @@ struct Checked {
     closed: Value,
     /// Number of objects that a schema describes.
     objects: BTreeMap<String, usize>,
-    /// How often a member of a schema was there, and how often it was null.
+    /// Number of times that a member of a schema was there, and that it was null.
     members: BTreeMap<(String, String), (usize, usize)>,
 }
 
