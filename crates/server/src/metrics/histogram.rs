@@ -78,3 +78,45 @@ impl HistogramCounts {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::{Deliveries, RequestTimes, RoundTrips};
+    use super::super::text::Exposition;
+    use super::*;
+
+    /// Returns the ends of the buckets as they are exposed.
+    fn ends<B: Buckets<N>, const N: usize>() -> String {
+        let mut text = Exposition::default();
+        text.add("a", "", &Histogram::<B, N>::default());
+        let text = text.into_text();
+        let buckets = text.split("a_bucket{le=\"").skip(1);
+        let ends = buckets.filter_map(|bucket| bucket.split('"').next());
+        ends.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn ends_of_buckets_are_exposed_in_seconds() {
+        assert_eq!(
+            ends::<RequestTimes, 17>(),
+            "0.00005 0.0001 0.00025 0.0005 0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 +Inf"
+        );
+        assert_eq!(
+            ends::<RoundTrips, 9>(),
+            "0.0001 0.00025 0.0005 0.001 0.0025 0.005 0.01 0.02 +Inf"
+        );
+        assert_eq!(ends::<Deliveries, 9>(), "0.05 0.1 0.25 0.5 1 5 30 300 +Inf");
+    }
+
+    #[test]
+    fn durations_are_counted_up_to_the_end_of_their_bucket() {
+        let histogram = Histogram::<RoundTrips, 9>::default();
+        for microseconds in [0, 100, 101, 20_000, 20_001] {
+            histogram.observe(Duration::from_micros(microseconds));
+        }
+        let times = histogram.times();
+        let counts: Vec<_> = times.at_most.iter().map(|(_, count)| *count).collect();
+        assert_eq!(counts, [2, 3, 3, 3, 3, 3, 3, 4, 5]);
+        assert_eq!(times.total, Duration::from_micros(40_202));
+    }
+}

@@ -24,18 +24,18 @@ use crate::http::request::query;
 
 /// A query parameter.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Parameter {
+struct Parameter {
     /// Name in queries.
-    pub name: &'static str,
+    name: &'static str,
     /// Number of times that it may be given.
-    pub multiplicity: Multiplicity,
+    multiplicity: Multiplicity,
     /// Allowed values, which determine the words that refuse others.
-    pub values: Values,
+    values: Values,
 }
 
 /// Number of times that a parameter may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Multiplicity {
+enum Multiplicity {
     /// Once at most.
     One,
     /// Once for each value; any of them may match.
@@ -46,7 +46,7 @@ pub enum Multiplicity {
 
 /// Allowed values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Values {
+enum Values {
     /// `true` or `false`.
     Boolean,
     /// Code of a country.
@@ -176,7 +176,7 @@ static PRODUCT: [(ProductParameter, Parameter); 1] = [(ProductParameter::Content
 static OPENAPI: [((), Parameter); 1] = [((), rows::VERSION)];
 
 /// Maximum length of a search, in characters.
-pub(crate) const MAX_SEARCH_CHARACTERS: usize = 100;
+const MAX_SEARCH_CHARACTERS: usize = 100;
 
 static SEARCH: [((), Parameter); 1] = [((), rows::SEARCH)];
 
