@@ -30,7 +30,7 @@ fn observe(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn counts(bencher: Bencher<'_, '_>) {
     let requests = requests();
-    bencher.bench_local(|| requests.counts());
+    bencher.bench_local(|| requests.metrics());
 }
 
 /// Finding the route of a path, and its place in the table.

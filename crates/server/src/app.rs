@@ -16,7 +16,8 @@ use crate::http::versions::Version;
 use crate::http::waits::Waits;
 use crate::http::{Access, App, openapi};
 use crate::live::Live;
-use crate::metrics::{Metrics, TlsMetrics};
+use crate::metrics::Metrics;
+use crate::metrics::table::TlsMetrics;
 use crate::traces::Traces;
 
 /// Settings of the application.

@@ -13,7 +13,7 @@ use vitrine_store::Store;
 
 use crate::error_chain::ErrorChain;
 use crate::live::lower_priority;
-use crate::metrics::InstantMetrics;
+use crate::metrics::table::InstantMetrics;
 use crate::panics::caught;
 
 /// Minimum of the longest time between two looks, since an override may be made at any time: an instant is applied within a

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error_chain::ErrorChain;
-use crate::metrics::Counter;
+use crate::metrics::values::Counter;
 use crate::panic_point::PanicPoint;
 use crate::panics::caught;
 

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 /// Texts of the product in the form selected by the `content` parameter: the fields `*_markdown_url`, `*_md` or `*_html`. The fields of the other two forms are absent.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ContentResources<'a> {
     /// `url`
@@ -19,7 +18,6 @@ pub enum ContentResources<'a> {
 
 /// Texts as URLs of Markdown; null if the product has no such text.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentUrls<'a> {
     /// URL of Markdown: description of the product.
     #[serde(borrow)]
@@ -44,13 +42,11 @@ pub struct ContentUrls<'a> {
     pub redemption_instructions_markdown_url: Option<Cow<'a, str>>,
     /// Locale of the texts, in the form language_COUNTRY.
     #[serde(borrow)]
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[a-z]{2}_[A-Z]{2}$")))]
     pub locale: Option<Cow<'a, str>>,
 }
 
 /// Texts as Markdown; null if the product has no such text, or only its URL is known.
 #[derive(Debug, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentMarkdown<'a> {
     /// Markdown: description of the product.
     pub description_md: Option<Cow<'a, str>>,
@@ -67,13 +63,11 @@ pub struct ContentMarkdown<'a> {
     /// Markdown: instructions for redeeming it.
     pub redemption_instructions_md: Option<Cow<'a, str>>,
     /// Locale of the texts, in the form language_COUNTRY.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[a-z]{2}_[A-Z]{2}$")))]
     pub locale: Option<Cow<'a, str>>,
 }
 
 /// Texts as sanitised HTML; null if the product has no such text, or only its URL is known.
 #[derive(Debug, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentHtml<'a> {
     /// HTML: description of the product.
     pub description_html: Option<Cow<'a, str>>,
@@ -90,6 +84,5 @@ pub struct ContentHtml<'a> {
     /// HTML: instructions for redeeming it.
     pub redemption_instructions_html: Option<Cow<'a, str>>,
     /// Locale of the texts, in the form language_COUNTRY.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[a-z]{2}_[A-Z]{2}$")))]
     pub locale: Option<Cow<'a, str>>,
 }

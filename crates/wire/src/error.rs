@@ -83,12 +83,9 @@ named!(
 
 /// Body of all errors, on all paths.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "ApiError"))]
 pub struct ErrorBody {
     /// Error type, for programs. It never changes.
     #[serde(rename = "type")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: ErrorType,
     /// Error message, for people.
     pub message: String,
@@ -101,11 +98,9 @@ pub struct ErrorBody {
 
 /// A refused parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ParameterFault {
     /// Fault type, for programs.
     #[serde(rename = "type")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: FaultType,
     /// Description of the fault, for people.
     pub message: String,

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 
 /// An event: something that the endpoint sees has changed.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CatalogChanged<'a> {
     /// Type of the event: `catalog.changed`.
     #[serde(rename = "type")]
@@ -20,7 +19,6 @@ pub struct CatalogChanged<'a> {
 
 /// Changes since the last event that was acknowledged.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangedCatalog<'a> {
     /// The live revision.
     pub revision: LiveRevision,
@@ -38,7 +36,6 @@ pub struct ChangedCatalog<'a> {
 
 /// A revision of the catalog.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveRevision {
     /// Number of the revision.
     pub number: u64,
@@ -48,7 +45,6 @@ pub struct LiveRevision {
 
 /// An event that the operator asked for: shows that the receiver can be reached.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebhookTest<'a> {
     /// Type of the event: `webhook.test`.
     #[serde(rename = "type")]
@@ -61,12 +57,10 @@ pub struct WebhookTest<'a> {
 
 /// Data of an event that has none.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoData {}
 
 /// A change of one product in one revision, for endpoints of the format `product.update`.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProductUpdate<'a> {
     /// Product code.
     pub product_code: Cow<'a, str>,
@@ -80,16 +74,11 @@ pub struct ProductUpdate<'a> {
 
 /// Terms of a product: its discount, and what can be ordered.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProductState<'a> {
     /// Discount, exactly.
     pub price_multiplier: Cow<'a, str>,
     /// True if the product can be ordered.
     pub is_orderable: bool,
     /// Denominations of the product, as in the list; null if it has none.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")
-    )]
     pub denominations: Option<&'a RawValue>,
 }

@@ -6,20 +6,17 @@
 //! # Layout
 //!
 //! - [`product`], [`content`]: the product object and its texts in three forms
-//! - [`answer`]: the bodies of other operations
+//! - [`answer`]: other bodies, and the page's part beside its products
 //! - [`event`]: the bodies of events of webhooks
 //! - [`error`]: the error body, and the table of its types
-//! - [`v2024_02_05`]: fields that this version has in another form
 //!
 //! # The next version
 //!
-//! Change the types here to the new version. Add a module named after the version that was the newest, with only the fields
-//! that differ, as they were. The OpenAPI document of the older version takes its fields from there; its responses are
-//! spliced: see `http/versions.rs` and `http/discounts.rs` of the server.
+//! Change the types here to the new version, and add its document to `openapi/`. Responses of older versions are spliced:
+//! see `http/versions.rs` and `http/discounts.rs` of the server.
 
 pub mod answer;
 pub mod content;
 pub mod error;
 pub mod event;
 pub mod product;
-pub mod v2024_02_05;

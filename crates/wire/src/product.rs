@@ -16,58 +16,41 @@ use crate::content::ContentResources;
 /// The object named by `payout_type` has the details. Payout types may be added later: such a
 /// product has an object of that name, which clients that don't know it skip.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Product<'a> {
     /// Name of the product.
     pub name: Cow<'a, str>,
     /// Unique code of the product, used in orders. The code of a subscription names the top-level product; orders use a `subscription_plan_code`.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(regex(pattern = "^[A-Za-z0-9._~-]{1,64}$"))
-    )]
     pub code: Cow<'a, str>,
     /// ISO 4217 code of the currency of all amounts.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[A-Z]{3}$")))]
     pub currency: Cow<'a, str>,
     /// State of the product, independent of `is_orderable`.
     pub state: Cow<'a, str>,
     /// True if the product can be ordered. Orders for other products are rejected; show only products that can be ordered to end users.
     pub is_orderable: bool,
     /// Payout type, also the name of the object with the product's details.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(regex(pattern = "^[a-z][a-z0-9_]{0,63}$"))
-    )]
     pub payout_type: Cow<'a, str>,
     /// Categories of the product.
     pub categories: Vec<Cow<'a, str>>,
     /// ISO 3166-1 alpha-2 codes of the countries in which the payout can be spent.
-    #[cfg_attr(feature = "schema", schemars(inner(regex(pattern = "^[A-Z]{2}$"))))]
     pub countries_redeemable_in: Vec<Cow<'a, str>>,
     /// Contact information to show to customers.
     pub customer_service: CustomerService<'a>,
     /// Discount on the price of the order item before fees: `0.10` is 10 %. It has two to six fraction digits, without zeros beyond the second; further digits are cut off, never rounded up.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2,6}$")))]
     pub discount_multiplier: Cow<'a, str>,
     /// Fulfilment of orders: from a stock of codes, or by asking the issuer at the time of the order. Absent if it isn't known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub availability: Option<Cow<'a, str>>,
     /// Details of a gift card; present if `payout_type` is `gift_card`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "GiftCard<'a>"))]
     pub gift_card: Option<GiftCard<'a>>,
     /// Details of a subscription; present if `payout_type` is `subscription`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Subscription<'a>"))]
     pub subscription: Option<Subscription<'a>>,
     /// Details of a payment; present if `payout_type` is `payment`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Payment<'a>"))]
     pub payment: Option<Payment<'a>>,
     /// Details of a payout type added later, under its own name.
     #[serde(flatten)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
     pub other: Option<OtherDetail<'a>>,
 }
 
@@ -88,7 +71,6 @@ impl Serialize for OtherDetail<'_> {
 
 /// Contact information to show to customers.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CustomerService<'a> {
     /// Telephone number in international format with a leading plus sign.
     pub phone_number: Option<Cow<'a, str>>,
@@ -98,7 +80,6 @@ pub struct CustomerService<'a> {
 
 /// Details of a gift card.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GiftCard<'a> {
     /// Amounts that can be ordered.
     pub denominations: Denominations<'a>,
@@ -109,10 +90,8 @@ pub struct GiftCard<'a> {
 
 /// Details of a subscription.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Subscription<'a> {
     /// Plans that can be ordered; at least one.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub subscription_plans: Vec<SubscriptionPlan<'a>>,
     /// Common details of gift cards and subscriptions.
     #[serde(flatten)]
@@ -121,7 +100,6 @@ pub struct Subscription<'a> {
 
 /// Common details of gift cards and subscriptions.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Voucher<'a> {
     /// Images and colour.
     pub assets: Assets<'a>,
@@ -143,20 +121,17 @@ pub struct Voucher<'a> {
 
 /// Images and colour.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Assets<'a> {
     /// URL of the card's image.
     pub card_image_url: Option<Cow<'a, str>>,
     /// URL of the icon's image.
     pub icon_image_url: Option<Cow<'a, str>>,
     /// Colour of the brand.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^#[0-9A-Fa-f]{6}$")))]
     pub primary_color: Option<Cow<'a, str>>,
 }
 
 /// Expiry of the payout.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expiry<'a> {
     /// Policy in words.
     pub date_policy: Option<Cow<'a, str>>,
@@ -169,28 +144,20 @@ pub struct Expiry<'a> {
 
 /// Amounts that can be ordered.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denominations<'a> {
     /// `open`: any amount from minimum to maximum; `fixed`: only the listed amounts.
     #[serde(rename = "type")]
     pub kind: Cow<'a, str>,
     /// Minimum amount, with two fraction digits.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
     pub minimum_value: Cow<'a, str>,
     /// Maximum amount, with two fraction digits.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
     pub maximum_value: Cow<'a, str>,
     /// Amounts with two fraction digits: all that can be ordered, or suggestions if the type is `open`.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))
-    )]
     pub available_list: Option<Vec<Cow<'a, str>>>,
 }
 
 /// One plan of a subscription.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubscriptionPlan<'a> {
     /// Unit of the plan's length.
     pub length_unit: Cow<'a, str>,
@@ -199,7 +166,6 @@ pub struct SubscriptionPlan<'a> {
     /// Name of the plan.
     pub name: Cow<'a, str>,
     /// Price of the plan, with two fraction digits.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
     pub price: Cow<'a, str>,
     /// Code used in orders.
     pub subscription_plan_code: Cow<'a, str>,
@@ -207,7 +173,6 @@ pub struct SubscriptionPlan<'a> {
 
 /// Details of a payment.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Payment<'a> {
     /// Image and colour.
     pub assets: PaymentAssets<'a>,
@@ -219,23 +184,18 @@ pub struct Payment<'a> {
 
 /// Image and colour of a payment.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PaymentAssets<'a> {
     /// URL of the icon's image.
     pub icon_image_url: Option<Cow<'a, str>>,
     /// Colour of the brand.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^#[0-9A-Fa-f]{6}$")))]
     pub primary_color: Option<Cow<'a, str>>,
 }
 
 /// Amounts that can be paid.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PaymentDenominations<'a> {
     /// Minimum amount, with two fraction digits.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
     pub minimum_value: Cow<'a, str>,
     /// Maximum amount, with two fraction digits.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^[0-9]+\.[0-9]{2}$")))]
     pub maximum_value: Cow<'a, str>,
 }

@@ -5,12 +5,9 @@
 //! drains, and while all other threads are busy.
 //!
 //! - `pages`: responses
-//! - `scrape`: `/metrics`; `limits`, `changes`, `instants`: its metrics of limits, of the changes feed, and of overrides
+//! - `scrape`: `/metrics`
 //! - `state_files`: files of the state directory
 
-mod changes;
-pub(crate) mod instants;
-mod limits;
 mod pages;
 mod scrape;
 mod state_files;

@@ -21,7 +21,8 @@ use crate::browser::{Browser, MAX_UNKNOWN_FORM_BYTES, Page, PageRequest};
 use crate::edge::presence::Presence;
 use crate::http::App;
 use crate::http::access::client::Peer;
-use crate::metrics::{Caller, text};
+use crate::metrics::table::Caller;
+use crate::metrics::text;
 use crate::panic_point::PanicPoint;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
@@ -307,7 +308,7 @@ fn ready(app: &App) -> Page {
             number: revision.number,
             id: revision.id.clone(),
             age_seconds: now.duration_since(revision.created_at).as_secs(),
-            live_seconds: now.as_second() - app.live.metrics.swaps.live_since.get() as i64,
+            live_seconds: now.as_second() - app.live.metrics.live_since.get() as i64,
         }
     });
     let readiness = Readiness {

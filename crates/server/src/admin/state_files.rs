@@ -1,4 +1,4 @@
-//! Files of the state directory, for `/metrics` and `/readyz`.
+//! Files of the state directory, for `/readyz`.
 
 use std::collections::BTreeMap;
 
@@ -6,31 +6,6 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::metrics::state_files::{StateFile, StateFileWrites, StateFiles};
-use crate::metrics::text::{Exposition, MetricType};
-
-pub(super) fn describe(files: &StateFiles, into: &mut Exposition) {
-    let Some(files) = files.all() else {
-        return;
-    };
-    let mut metric = into.metric(
-        "vitrine_state_file_write_failures_total",
-        MetricType::Counter,
-        "Failed writes of the state directory's files, each of which is tried again.",
-    );
-    for (file, writes) in files {
-        metric.sample(&[("file", file.name())], writes.failures.get());
-    }
-    let mut metric = into.metric(
-        "vitrine_state_file_written_timestamp_seconds",
-        MetricType::Gauge,
-        "Time at which a file of the state directory was last written, in seconds since 1970.",
-    );
-    for (file, writes) in files {
-        if let Some(written) = writes.written() {
-            metric.sample(&[("file", file.name())], written);
-        }
-    }
-}
 
 /// File of the state directory.
 #[derive(Debug, Serialize)]

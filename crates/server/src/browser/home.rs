@@ -18,6 +18,7 @@ use super::overrides::{InstantView, instants};
 use super::query::Query;
 use super::times::{minute, span};
 use crate::error_chain::ErrorChain;
+use crate::metrics::values::Gauge;
 
 /// Maximum number of entries of a list.
 const MAX_LISTED: usize = 8;
@@ -190,12 +191,12 @@ fn in_trouble(endpoints: &[Endpoint]) -> Vec<(String, String, String)> {
 /// nothing.
 fn oldest_change(browser: &Browser, now: Timestamp) -> Option<String> {
     let metrics = &browser.app.metrics.webhooks;
-    let endpoints: u64 = metrics.endpoints().map(|(_, count)| count).sum();
+    let endpoints: f64 = metrics.endpoints.values().map(Gauge::get).sum();
     let age = SignedDuration::try_from_secs_f64(metrics.oldest_seconds.get()).ok()?;
     let since = now.checked_sub(age).ok()?;
     let words = || match since < now {
         true => span(since, now),
         false => "None".to_owned(),
     };
-    (endpoints > 0).then(words)
+    (endpoints > 0.0).then(words)
 }

@@ -77,7 +77,7 @@ use crate::edge::presence::Presence;
 use crate::http::App;
 use crate::http::access::client::Peer;
 use crate::http::routes::product_code;
-use crate::metrics::Caller;
+use crate::metrics::table::Caller;
 
 /// Maximum length of a form from anybody, in bytes: a sign-in, with the page that it leads to. Only operators send longer ones.
 pub const MAX_UNKNOWN_FORM_BYTES: usize = 16 << 10;

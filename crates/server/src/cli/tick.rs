@@ -12,9 +12,8 @@ use super::logging::LogArgs;
 use super::overrides::instant_json;
 use super::shutdown::wait_for_signal;
 use super::{Outcome, StoreArgs, print};
-use crate::admin::instants::describe;
 use crate::instants::{AtInstant, InstantThread};
-use crate::metrics::InstantMetrics;
+use crate::metrics::table::InstantMetrics;
 use crate::metrics::text::Exposition;
 use crate::metrics::text_file;
 
@@ -89,7 +88,7 @@ impl MetricsFile {
 
     fn write(&mut self, metrics: &InstantMetrics) -> anyhow::Result<()> {
         let mut text = Exposition::default();
-        describe(metrics, &mut text);
+        metrics.describe(&mut text);
         let text = text.into_text();
         if text != self.written {
             text_file::write(&self.path, &text)?;

@@ -9,7 +9,7 @@ pub use super::limits::{Exempt, Limits};
 use super::open::{Entry, OpenConnections, Queue};
 use super::presence::Presence;
 use crate::http::access::client::network;
-use crate::metrics::{Caller, Refusal};
+use crate::metrics::table::{Caller, Refusal};
 
 /// Default minimum idle time of a connection before it may be closed for another; a shorter pause counts as use.
 const MIN_IDLE: Duration = Duration::from_secs(1);

@@ -24,7 +24,7 @@ use super::tls::{Certificates, HTTP2};
 use crate::http::body::budget::Account;
 use crate::http::parking;
 use crate::http::service::Service;
-use crate::metrics::Caller;
+use crate::metrics::table::Caller;
 
 /// Interval of checks of an HTTP/2 connection.
 const HTTP2_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ impl Shared {
     /// Counts an evicted connection.
     pub(super) fn note_evicted(&self, presence: &Presence) {
         let connections = &self.service.app.metrics.connections;
-        connections.evicted(presence.caller()).increment();
+        connections.evicted.of(presence.caller()).increment();
     }
 }
 

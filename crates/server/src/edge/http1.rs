@@ -25,7 +25,7 @@ use crate::http::body::budget::Account;
 use crate::http::parking::{self, CanPark, KeepAlive, Parked, Resumed};
 use crate::http::request::HasFragment;
 use crate::http::response::Response;
-use crate::metrics::Caller;
+use crate::metrics::table::Caller;
 
 /// Interval of checks of a connection while a request head is arriving.
 const HEAD_CHECK_INTERVAL: Duration = Duration::from_millis(50);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::presence::Presence;
-use crate::metrics::Caller;
+use crate::metrics::table::Caller;
 
 /// Connections by the time from which they may be closed for others. A connection in use doesn't update its time, so
 /// the time is a lower bound, corrected when the connection is examined.

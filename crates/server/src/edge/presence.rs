@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::metrics::Caller;
+use crate::metrics::table::Caller;
 
 /// Use of one connection.
 #[derive(Debug)]

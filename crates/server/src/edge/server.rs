@@ -24,6 +24,7 @@ use crate::error_chain::ErrorChain;
 use crate::http::App;
 use crate::http::access_log::AccessLog;
 use crate::http::service::Service;
+use crate::metrics::OpenConnection;
 
 /// Time that a quiet connection stays open during shutdown: its next request may be on the way.
 const QUIET_GRACE: Duration = Duration::from_secs(5);
@@ -204,7 +205,7 @@ impl Server {
         };
         match self.admission.admit(remote) {
             Ok(admitted) => {
-                let open = metrics.open();
+                let open = OpenConnection::new(metrics);
                 connections.spawn(async move {
                     match accepted {
                         Accepted::Tcp(socket, _) => connection.serve_tcp(socket, &admitted).await,
@@ -214,7 +215,7 @@ impl Server {
                 });
             }
             Err(refused) => {
-                metrics.refused(refused).increment();
+                metrics.refused.of(refused).increment();
                 // A TLS handshake would cost more than the response.
                 let is_plain = self.shared.certificates.is_none();
                 if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {

@@ -17,7 +17,7 @@ use rustls::{InconsistentKeys, ServerConfig};
 use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 
-use crate::metrics::TlsMetrics;
+use crate::metrics::table::{Reload, TlsMetrics};
 
 /// ALPN identifier of HTTP/2 (RFC 9113, section 3.1).
 pub(super) const HTTP2: &[u8] = b"h2";
@@ -78,11 +78,11 @@ impl Certificates {
             Ok(pair) => {
                 pair.describe(&self.metrics);
                 self.live.store(Arc::new(pair.config));
-                self.metrics.reloads.increment();
+                self.metrics.reloads.of(Reload::Done).increment();
                 tracing::info!(expires = %pair.not_after, "certificate reloaded");
             }
             Err(error) => {
-                self.metrics.reload_failures.increment();
+                self.metrics.reloads.of(Reload::Failed).increment();
                 let error = format!("{error:#}");
                 tracing::error!(
                     error,

@@ -23,7 +23,7 @@
 //! - [`access`]: authentication, quotas, client addresses, CORS, simulated errors
 //! - [`response`]: responses with their headers and entity tags
 //! - [`body`]: bodies, their compression, cache and memory
-//! - [`openapi`]: the OpenAPI document, generated from these tables
+//! - [`openapi`]: the OpenAPI documents
 //! - [`access_log`]: a line for each request
 
 pub mod access;

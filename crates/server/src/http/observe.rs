@@ -8,7 +8,7 @@ use super::App;
 use super::access_log::RequestLogContext;
 use super::response::Response;
 use super::routes::Route;
-use crate::metrics::ErrorOrigin;
+use crate::metrics::table::ErrorOrigin;
 
 impl App {
     /// Counts a request with its response, of which `bytes` of body are sent.
@@ -28,7 +28,7 @@ impl App {
                 true => ErrorOrigin::Simulated,
                 false => ErrorOrigin::Real,
             };
-            self.metrics.errors.of(*kind, cause).increment();
+            self.metrics.errors.by_type.of((*kind, cause)).increment();
         }
     }
 }

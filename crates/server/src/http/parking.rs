@@ -11,7 +11,7 @@ use http::request::Parts;
 use super::body::budget::Account;
 use super::changes_path::Waited;
 use super::waits::Wait;
-use crate::metrics::Caller;
+use crate::metrics::table::Caller;
 
 /// State of the connection after the response: open or closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

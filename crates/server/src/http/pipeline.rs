@@ -30,8 +30,7 @@ use super::routes::{Captured, KeyedOperation, Operation, Target, find, nearest};
 use super::state::App;
 use super::visible::Visible;
 use crate::boot_time::BootTime;
-use crate::metrics::Caller;
-use crate::metrics::limits::Decision;
+use crate::metrics::table::{Caller, FailedKey};
 use crate::panic_point::PanicPoint;
 
 /// Maximum length of a target, path and query together, in bytes.
@@ -254,11 +253,11 @@ impl<'r> Admitted<'_, 'r> {
         let now = app.started.elapsed();
         match app.access.failed_keys.take(self.client.peer, now) {
             Admission::Granted => {
-                failed.of(Decision::Granted).increment();
+                failed.of(FailedKey::Refused).increment();
                 error
             }
             Admission::Refused { retry_after } => {
-                failed.of(Decision::Refused).increment();
+                failed.of(FailedKey::Limited).increment();
                 ApiError::too_many_failed_keys(retry_after)
             }
         }

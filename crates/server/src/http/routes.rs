@@ -1,4 +1,4 @@
-//! Every route on one page. The OpenAPI document is made of this table; tests compare it with the plain list in
+//! Every route on one page. Tests compare this table and the OpenAPI documents with the plain list in
 //! `openapi/routes.txt`, and fail on a route that no test calls.
 
 use percent_encoding::percent_decode_str;

@@ -15,7 +15,7 @@ use super::closed_waits::ClosedWaits;
 use super::request::changes_token::FilterDigest;
 use super::verdicts::{Interest, Outcome, Verdicts};
 use crate::live::{Feed, Live, VisibleFeed};
-use crate::metrics::Counter;
+use crate::metrics::values::Counter;
 
 /// Default maximum number of requests that wait.
 pub const DEFAULT_MAX_WAITS: usize = 8_000;

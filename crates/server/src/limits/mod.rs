@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use vitrine_ingest::jitter;
 use vitrine_model::quota::{Quota, Taken};
 
-use crate::metrics::limits::{Breaker, SharedMetrics};
+use crate::metrics::table::{Breaker, LimitFailure, SharedMetrics};
 use backoff::Backoff;
 use script::Script;
 
@@ -120,11 +120,11 @@ impl SharedLimits {
                 return Some(taken);
             }
             Ok(Err(error)) => {
-                self.metrics.failures.increment();
+                self.metrics.failures.of(LimitFailure::Error).increment();
                 self.open(&connection, &error.into());
             }
             Err(_) => {
-                self.metrics.timeouts.increment();
+                self.metrics.failures.of(LimitFailure::Timeout).increment();
                 if overdue.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_LATE_REPLIES {
                     self.open(&connection, &ConnectionFault::Late);
                 }
@@ -142,7 +142,7 @@ impl SharedLimits {
             _ => false,
         };
         if was_first {
-            self.metrics.transitions(Breaker::Open).increment();
+            self.metrics.transitions.of(Breaker::Open).increment();
             tracing::warn!(redis = %self.address, %fault, "shared limits: Redis fails; each server limits by itself");
             self.opened.notify_one();
         }
@@ -156,7 +156,7 @@ impl SharedLimits {
             match attempt {
                 Ok(connection) => {
                     let since = Instant::now();
-                    self.metrics.transitions(Breaker::Closed).increment();
+                    self.metrics.transitions.of(Breaker::Closed).increment();
                     tracing::info!(redis = %self.address, "shared limits: Redis answers; servers limit together again");
                     is_told = true;
                     self.connection.store(Some(Arc::new(connection)));

@@ -20,8 +20,9 @@ use super::replica;
 use super::snapshot_file::{self, Identity, ReadError};
 use super::state_file::StateFileWriter;
 use crate::error_chain::ErrorChain;
+use crate::metrics::Following;
 use crate::metrics::state_files::StateFile;
-use crate::metrics::{Following, Rebuild};
+use crate::metrics::table::Rebuild;
 use crate::panic_point::PanicPoint;
 
 /// Time that clients have to finish a page of a snapshot that was replaced. Then their connections are cut, so that slow
@@ -143,7 +144,7 @@ impl CatalogPoll {
             .map(|snapshot| (snapshot.revision().number, snapshot.len()));
         // Set first: readers of the snapshot may read this metric.
         let now = Timestamp::now();
-        self.followed.live.metrics.swaps.live_since.set_moment(now);
+        self.followed.live.metrics.live_since.set_moment(now);
         self.replace(snapshot);
         // Logged last: readers of the log may send requests at once.
         if let Some((revision, products)) = facts {
@@ -224,7 +225,7 @@ impl CatalogPoll {
         let is_damaged = matches!(error, ReadError::Damaged);
         let error = ErrorChain(error);
         if is_damaged {
-            let files = &self.followed.live.metrics.damaged_snapshot_files;
+            let files = &self.followed.live.metrics.swaps.damaged_files;
             files.increment();
             tracing::error!(%error, "the snapshot file isn't used");
         } else {
@@ -297,7 +298,7 @@ impl CatalogPoll {
         self.metrics().heartbeat.beat(BUILD_STEP_LIMIT);
         match self.followed.store.checkpoint_log() {
             Ok(bytes) => {
-                let metric = &self.followed.live.metrics.store_log_bytes;
+                let metric = &self.followed.live.metrics.swaps.store_log_bytes;
                 metric.set(bytes.unwrap_or(0) as f64);
             }
             Err(error) => {

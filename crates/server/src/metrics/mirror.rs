@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use vitrine_ingest::mirror::RoundOutcome;
 
-use super::text::{Exposition, MetricType};
+use super::text::Exposition;
 use super::text_file;
 
 /// Prefix of all metrics of mirrors, including those of other releases.
@@ -23,32 +23,32 @@ const FOLLOWING: &str = "vitrine_mirror_following";
 const LAG: &str = "vitrine_mirror_lag_seconds";
 
 /// Metrics in the file's order: name, type, help.
-const METRICS: [(&str, MetricType, &str); 7] = [
+const METRICS: [(&str, &str, &str); 7] = [
     (
         LAST_SUCCESS,
-        MetricType::Gauge,
+        "gauge",
         "Time at which the store was last known to have the source's catalog, in seconds since 1970.",
     ),
     (
         LAST_ATTEMPT,
-        MetricType::Gauge,
+        "gauge",
         "Time at which the last round ended, successful or not, in seconds since 1970.",
     ),
-    (ROUNDS, MetricType::Counter, "Rounds by outcome."),
+    (ROUNDS, "counter", "Rounds by outcome."),
     (
         PRODUCTS,
-        MetricType::Gauge,
+        "gauge",
         "Products of the source's catalog when it was last mirrored.",
     ),
-    (DURATION, MetricType::Gauge, "Duration of the last round."),
+    (DURATION, "gauge", "Duration of the last round."),
     (
         FOLLOWING,
-        MetricType::Gauge,
+        "gauge",
         "1 if the source's changes are followed, 0 if the source is polled.",
     ),
     (
         LAG,
-        MetricType::Gauge,
+        "gauge",
         "Time from the arrival of the changes that were published last to the end of their publish.",
     ),
 ];
@@ -150,7 +150,7 @@ impl Metrics {
     fn text(&self) -> String {
         let mut text = Exposition::default();
         for (metric, kind, help) in METRICS {
-            text.metric(metric, kind, help);
+            text.head(metric, kind, help);
             let of_metric = |name: &&String| name.split('{').next() == Some(metric);
             for name in self.values.keys().filter(of_metric) {
                 text.line(format_args!("{name} {}", self.values[name]));

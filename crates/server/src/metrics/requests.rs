@@ -5,38 +5,20 @@
 //! and a scrape sums the copies. A scrape isn't atomic: requests in flight may be counted in part.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::histogram::{Ends, Histogram, HistogramCounts, NO_END};
-
-/// Bucket ends of a request's duration.
-const ENDS: Ends<17> = [
-    (50_000, "0.00005"),
-    (100_000, "0.0001"),
-    (250_000, "0.00025"),
-    (500_000, "0.0005"),
-    (1_000_000, "0.001"),
-    (2_500_000, "0.0025"),
-    (5_000_000, "0.005"),
-    (10_000_000, "0.01"),
-    (25_000_000, "0.025"),
-    (50_000_000, "0.05"),
-    (100_000_000, "0.1"),
-    (250_000_000, "0.25"),
-    (500_000_000, "0.5"),
-    (1_000_000_000, "1"),
-    (2_500_000_000, "2.5"),
-    (5_000_000_000, "5"),
-    NO_END,
-];
+use super::histogram::{Histogram, HistogramCounts};
+use super::table::{RequestMetrics, RequestTimes};
+use super::text::Counted;
+use super::values::Counter;
 
 /// Statuses with a counter of their own; `other` counts the rest.
-const STATUSES: [&str; 16] = [
-    "200", "304", "400", "401", "403", "404", "405", "410", "413", "414", "429", "431", "500",
-    "503", "504", "other",
+const STATUSES: [&str; 18] = [
+    "200", "204", "302", "304", "400", "401", "403", "404", "405", "410", "413", "414", "429",
+    "431", "500", "503", "504", "other",
 ];
-const OTHER: u8 = 15;
+const OTHER: u8 = STATUSES.len() as u8 - 1;
 
 /// Index of each status in [`STATUSES`].
 const PLACES: [u8; 600] = {
@@ -54,21 +36,11 @@ const PLACES: [u8; 600] = {
 };
 
 /// Counters of one route in one shard.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Route {
-    by_status: [AtomicU64; STATUSES.len()],
-    times: Histogram<{ ENDS.len() }>,
-    bytes: AtomicU64,
-}
-
-impl Default for Route {
-    fn default() -> Self {
-        Self {
-            by_status: Default::default(),
-            times: Histogram::new(&ENDS),
-            bytes: AtomicU64::default(),
-        }
-    }
+    by_status: [Counter; STATUSES.len()],
+    times: Histogram<RequestTimes, 17>,
+    bytes: Counter,
 }
 
 /// Shard: a copy of the table, aligned so that two never share a cache line or the pair that processors fetch together.
@@ -82,19 +54,6 @@ pub struct Requests {
     routes: Vec<&'static str>,
     /// Their number is a power of two.
     shards: Box<[Shard]>,
-}
-
-/// Sums for one route.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RouteCounts {
-    /// Template of the route; `none` for requests without a route.
-    pub route: &'static str,
-    /// Number of requests by status.
-    pub by_status: Vec<(&'static str, u64)>,
-    /// Durations of requests.
-    pub times: HistogramCounts,
-    /// Bytes of all response bodies.
-    pub bytes: u64,
 }
 
 impl Requests {
@@ -116,38 +75,36 @@ impl Requests {
         let none = routes.len() - 1;
         let route = &routes[route.unwrap_or(none).min(none)];
         let status = PLACES.get(usize::from(status)).copied().unwrap_or(OTHER);
-        route.by_status[usize::from(status)].fetch_add(1, Ordering::Relaxed);
+        route.by_status[usize::from(status)].increment();
         route.times.observe(took);
-        route.bytes.fetch_add(bytes, Ordering::Relaxed);
+        route.bytes.add(bytes);
     }
 
-    /// Returns the sums so far, by route.
+    /// Returns the sums so far.
     #[must_use]
-    pub fn counts(&self) -> Vec<RouteCounts> {
-        let routes = self.routes.iter().enumerate();
-        routes
-            .map(|(place, route)| self.counts_of(place, route))
-            .collect()
-    }
-
-    fn counts_of(&self, place: usize, route: &'static str) -> RouteCounts {
-        let copies = || self.shards.iter().map(move |Shard(routes)| &routes[place]);
-        let sum = |of: &dyn Fn(&Route) -> &AtomicU64| -> u64 {
-            copies()
-                .map(|route| of(route).load(Ordering::Relaxed))
-                .fold(0, u64::wrapping_add)
-        };
-        let by_status = STATUSES
-            .iter()
-            .enumerate()
-            .map(|(status, text)| (*text, sum(&|route| &route.by_status[status])));
-        let times = copies().map(|route| route.times.times());
-        RouteCounts {
-            route,
-            by_status: by_status.collect(),
-            times: times.reduce(HistogramCounts::and).unwrap_or_default(),
-            bytes: sum(&|route| &route.bytes),
+    pub fn metrics(&self) -> RequestMetrics {
+        let mut metrics = RequestMetrics::default();
+        for (place, route) in self.routes.iter().enumerate() {
+            let label = ("route", *route);
+            let copies = || self.shards.iter().map(move |Shard(routes)| &routes[place]);
+            let sum = |of: &dyn Fn(&Route) -> &Counter| -> u64 {
+                let counts = copies().map(|route| of(route).get());
+                counts.fold(0, u64::wrapping_add)
+            };
+            for (status, text) in STATUSES.iter().enumerate() {
+                let count = sum(&|route| &route.by_status[status]);
+                metrics
+                    .answered
+                    .push(([label, ("status", *text)], Counted(count)));
+            }
+            let times = copies().map(|route| route.times.times());
+            let times = times.reduce(HistogramCounts::and).unwrap_or_default();
+            metrics.times.push(([label], times));
+            metrics
+                .bytes
+                .push(([label], Counted(sum(&|route| &route.bytes))));
         }
+        metrics
     }
 }
 
@@ -167,7 +124,6 @@ pub(crate) fn thread_number() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::histogram::assert_written;
     use super::*;
 
     #[test]
@@ -186,32 +142,28 @@ mod tests {
                 });
             }
         });
-        let counts = requests.counts();
-        let names: Vec<_> = counts.iter().map(|counts| counts.route).collect();
-        assert_eq!(names, ["/a", "/b", "none"]);
-        let [a, b, none] = &counts[..] else {
-            panic!("{counts:?}")
+        let metrics = requests.metrics();
+        let bytes: Vec<_> = metrics
+            .bytes
+            .iter()
+            .map(|([(_, route)], bytes)| (*route, bytes.0))
+            .collect();
+        assert_eq!(bytes, [("/a", 0), ("/b", 120), ("none", 16)]);
+        let status = |route, status| {
+            let labels = [("route", route), ("status", status)];
+            let found = metrics.answered.iter().find(|(of, _)| *of == labels);
+            found.expect("a status").1.0
         };
-        assert_eq!((a.bytes, b.bytes, none.bytes), (0, 120, 16));
-        let status = |counts: &RouteCounts, status| {
-            let found = counts.by_status.iter().find(|(text, _)| *text == status);
-            found.expect("a status").1
-        };
-        assert_eq!((status(a, "200"), status(b, "200")), (0, 40));
-        assert_eq!((status(none, "404"), status(none, "other")), (8, 8));
-        let times: Vec<u64> = b.times.at_most.iter().map(|(_, count)| *count).collect();
+        assert_eq!((status("/a", "200"), status("/b", "200")), (0, 40));
+        assert_eq!((status("none", "404"), status("none", "other")), (8, 8));
+        let (_, times_of_b) = &metrics.times[1];
+        let times: Vec<u64> = times_of_b.at_most.iter().map(|(_, count)| *count).collect();
         assert_eq!(
             (times[0], times[1]),
             (16, 24),
             "an end belongs to its bucket"
         );
         assert_eq!((times[14], times[15], times[16]), (24, 32, 40));
-        assert_eq!(b.times.at_most.last().expect("a bucket").0, "+Inf");
-        assert_eq!(b.times.total, 8 * Duration::from_nanos(10_000_100_002));
-    }
-
-    #[test]
-    fn bucket_labels_equal_their_ends() {
-        assert_written(&ENDS);
+        assert_eq!(times_of_b.total, 8 * Duration::from_nanos(10_000_100_002));
     }
 }

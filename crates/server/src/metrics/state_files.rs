@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
-use super::{Counter, Gauge};
+use super::values::{Counter, Gauge};
 
 /// File of the state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

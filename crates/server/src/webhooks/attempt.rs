@@ -16,6 +16,7 @@ use super::event::{self, News};
 use super::schedule::{self, ATTEMPT_TIMEOUT};
 use super::sender::{Outgoing, Sent};
 use super::work::{LOOK_AGAIN, Work};
+use crate::metrics::table::AttemptOutcome;
 
 /// Time of a lease that is left when the longest attempt ends, for writing its outcome.
 const MARGIN: Duration = Duration::from_secs(5);
@@ -275,7 +276,7 @@ impl Work {
             Sent::Failed(_) => (None, None),
         };
         let is_taken = status.is_some_and(|status| (200..300).contains(&status));
-        metrics.count(status);
+        metrics.attempts.of(outcome(status)).increment();
         if let Some(entry) = self.entries.get_mut(&lease.endpoint) {
             self.hosts.done(&entry.host, &lease.endpoint, status);
         }
@@ -289,7 +290,7 @@ impl Work {
             };
             if let Some(published) = published_at {
                 let took = Duration::try_from(now.duration_since(published));
-                metrics.observe(took.unwrap_or_default());
+                metrics.told.observe(took.unwrap_or_default());
             }
         } else if !is_test {
             disable = schedule::record_failure(&mut progress, retry_after, now);
@@ -366,5 +367,14 @@ impl Work {
             entry.renew(endpoint);
             self.consider(&id);
         }
+    }
+}
+
+/// Returns the outcome of an attempt by its status, if there was a response.
+fn outcome(status: Option<u16>) -> AttemptOutcome {
+    match status {
+        Some(200..300) => AttemptOutcome::Taken,
+        Some(_) => AttemptOutcome::Refused,
+        None => AttemptOutcome::Failed,
     }
 }

@@ -5,6 +5,8 @@ use vitrine_store::webhooks::{Endpoint, EndpointStatus};
 
 use super::entry::Entry;
 use super::work::Work;
+use crate::metrics::table::EndpointState;
+use crate::metrics::values::Label;
 
 impl Work {
     /// Sets the gauges.
@@ -15,7 +17,7 @@ impl Work {
             let source = self.source.as_ref();
             source.is_some_and(|source| !source.is_key_active(endpoint, now))
         };
-        let mut states = [0; 4];
+        let mut counts = [0.0; EndpointState::COUNT];
         let mut oldest: Option<Timestamp> = None;
         for Entry {
             endpoint,
@@ -24,13 +26,13 @@ impl Work {
         } in self.entries.values()
         {
             let state = match endpoint.status {
-                _ if is_ended(endpoint) => 3,
-                EndpointStatus::Active => 0,
-                EndpointStatus::Paused => 1,
-                EndpointStatus::Disabled => 2,
+                _ if is_ended(endpoint) => EndpointState::Ended,
+                EndpointStatus::Active => EndpointState::Active,
+                EndpointStatus::Paused => EndpointState::Paused,
+                EndpointStatus::Disabled => EndpointState::Disabled,
             };
-            states[state] += 1;
-            if state == 0 {
+            counts[state.place()] += 1.0;
+            if state == EndpointState::Active {
                 let since = endpoint
                     .progress
                     .failing_since
@@ -43,6 +45,9 @@ impl Work {
         let age = oldest.map_or(0.0, |since| {
             now.duration_since(since).as_secs_f64().max(0.0)
         });
-        metrics.set(states, age);
+        for (gauge, count) in metrics.endpoints.values().zip(counts) {
+            gauge.set(count);
+        }
+        metrics.oldest_seconds.set(age);
     }
 }

@@ -43,7 +43,7 @@ use vitrine_store::webhooks::Endpoint;
 
 use crate::http::request::parameters;
 use crate::live::{Live, lower_priority};
-use crate::metrics::WebhookMetrics;
+use crate::metrics::table::WebhookMetrics;
 use crate::panics::caught;
 pub use position::{has_changes_since, position_now, replay_position};
 use sender::Sender;

@@ -7,6 +7,8 @@ use crate::harness::feed::{
     CHANGES, CatalogCopy, Changes, FeedServer, Refusal, aged, of_unknown_revision, refusal,
 };
 use crate::harness::{KeepAlive, Reply, Server, Store, are_files, gift_card, scrape, wait_for};
+use crate::openapi::documents;
+use crate::openapi_headers::headers_are_described;
 
 pub const ADMIN: [&str; 2] = ["--admin-listen", "127.0.0.1:0"];
 
@@ -51,6 +53,9 @@ fn assert_refused(reply: &Reply) {
         seconds.parse::<u32>().is_ok_and(|seconds| seconds > 0),
         "{seconds}"
     );
+    let [(_, document), _] = documents();
+    let response = &document["paths"]["/product/changes"]["get"]["responses"]["200"];
+    headers_are_described(&document, response, reply, "a refused wait");
 }
 
 #[test]

@@ -130,6 +130,7 @@ mod mirror_versions;
 mod openapi;
 mod openapi_examples;
 mod openapi_headers;
+mod openapi_parameters;
 mod openapi_rules;
 mod operators;
 mod overrides;

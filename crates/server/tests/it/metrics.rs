@@ -96,6 +96,28 @@ fn each_request_is_counted_by_route_and_status() {
 }
 
 #[test]
+fn preflights_and_redirects_have_counters_of_their_own() {
+    let store = Store::of(&[gift_card("A-1")]);
+    let server = store.serve_with(&[
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--cors-origins",
+        "https://shop.example",
+    ]);
+    let preflight = [
+        ("Origin", "https://shop.example"),
+        ("Access-Control-Request-Method", "GET"),
+    ];
+    let reply = server.send("OPTIONS", "/v2/product", &preflight);
+    assert_eq!(reply.status, 204);
+    let reply = server.send("GET", "/", &[("Accept", "text/html")]);
+    assert_eq!(reply.status, 302);
+    let scrape = scrape(&server);
+    assert_eq!(scrape.value(&requests("/v2/product", "204")), 1.0);
+    assert_eq!(scrape.value(&requests("none", "302")), 1.0);
+}
+
+#[test]
 fn quota_refusals_and_simulated_errors_are_separate() {
     let store = Store::of(&[gift_card("A-1")]);
     let limited = store.key("limited", &["--quota", "1/3600"]);

@@ -1,17 +1,18 @@
-//! Rules of the OpenAPI documents, each for the generators of clients that fail without it.
+//! Rules of the OpenAPI documents: what generators of clients need, and what must agree within and between documents.
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use vitrine_model::product::{
+    Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit,
+    RedeemableAt, State,
+};
+use vitrine_wire::error::{ErrorType, FaultType};
 
-const DOCUMENTS: [&str; 2] = [
-    include_str!("../../../../openapi/2024-02-05.json"),
-    include_str!("../../../../openapi/2026-12-01.json"),
-];
+use crate::openapi_examples::{object, operations, parameters, resolved};
 
-fn documents() -> impl Iterator<Item = Value> {
-    let parsed = |text: &&str| serde_json::from_str(text).expect("JSON");
-    DOCUMENTS.iter().map(parsed).collect::<Vec<_>>().into_iter()
+fn documents() -> [Value; 2] {
+    crate::openapi::documents().map(|(_, document)| document)
 }
 
 /// Calls a function for a value and for all values below it, with their paths. Examples aren't visited.
@@ -241,5 +242,151 @@ fn every_schema_is_used() {
         let schemas = document["components"]["schemas"].as_object();
         let there: BTreeSet<String> = schemas.expect("schemas").keys().cloned().collect();
         assert_eq!(used, there);
+    }
+}
+
+/// Collects the places at which two values differ.
+fn differences(path: &str, left: Option<&Value>, right: Option<&Value>, found: &mut Vec<String>) {
+    match (left, right) {
+        (Some(Value::Object(left)), Some(Value::Object(right))) => {
+            let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            for name in names {
+                let path = format!("{path}/{name}");
+                differences(&path, left.get(name), right.get(name), found);
+            }
+        }
+        (left, right) if left != right => found.push(path.to_owned()),
+        _ => {}
+    }
+}
+
+#[test]
+fn documents_differ_only_where_versions_do() {
+    let [older, newest] = documents();
+    let mut found = Vec::new();
+    differences("", Some(&older), Some(&newest), &mut found);
+    let expected = [
+        "/components/headers/X-Api-Version/examples/current/value",
+        "/components/parameters/X-Api-Version/examples/current/value",
+        "/components/parameters/X-Api-Version/required",
+        "/components/parameters/X-Api-Version/schema/default",
+        "/components/parameters/X-Api-Version/schema/pattern",
+        "/components/schemas/Product/properties/discount_multiplier/description",
+        "/components/schemas/Product/properties/discount_multiplier/pattern",
+        "/info/version",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn open_enums_have_the_values_that_the_server_knows() {
+    macro_rules! values {
+        ($kind:ty) => {
+            <$kind>::ALL.iter().map(|value| value.as_str()).collect()
+        };
+    }
+    let payout_types = vec!["gift_card", "subscription", "payment"];
+    let known: [(&str, &str, Vec<&str>); 14] = [
+        ("Product", "state", values!(State)),
+        ("Product", "payout_type", payout_types),
+        ("Product", "availability", values!(Availability)),
+        ("GiftCard", "redeemable_at", values!(RedeemableAt)),
+        ("GiftCard", "barcode_format", values!(BarcodeFormat)),
+        ("GiftCard", "e_code_usage_type", values!(ECodeUsageType)),
+        ("Denominations", "type", values!(DenominationType)),
+        ("Expiry", "type", values!(ExpiryType)),
+        ("Subscription", "redeemable_at", values!(RedeemableAt)),
+        ("Subscription", "barcode_format", values!(BarcodeFormat)),
+        ("Subscription", "e_code_usage_type", values!(ECodeUsageType)),
+        ("SubscriptionPlan", "length_unit", values!(LengthUnit)),
+        ("ApiError", "type", values!(ErrorType)),
+        ("ParameterFault", "type", values!(FaultType)),
+    ];
+    for document in documents() {
+        let schemas = object(&document["components"]["schemas"]);
+        let open = schemas
+            .values()
+            .flat_map(|schema| schema["properties"].as_object());
+        let open = open
+            .flat_map(Map::values)
+            .filter(|field| field.get("x-extensible-enum").is_some());
+        assert_eq!(open.count(), known.len());
+        for (schema, field, values) in &known {
+            let field = &schemas[*schema]["properties"][field];
+            assert_eq!(field["x-extensible-enum"], json!(values), "{schema}");
+            let listed: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+            let listed = format!("Values: {}; more may be added.", listed.join(", "));
+            let words = field["description"].as_str().expect("words");
+            assert!(words.contains(&listed), "{schema}: {words}");
+        }
+    }
+}
+
+#[test]
+fn head_is_described_as_get_without_bodies() {
+    for document in documents() {
+        for (path, get) in operations(&document) {
+            let head = &document["paths"][path]["head"];
+            for member in ["parameters", "tags", "security"] {
+                assert_eq!(head.get(member), get.get(member), "{path}: {member}");
+            }
+            let described = |operation: &Value| {
+                let responses = object(&operation["responses"]).iter();
+                let described = responses.map(|(status, response)| {
+                    let response = resolved(&document, response);
+                    (
+                        status.clone(),
+                        response["description"].clone(),
+                        response["headers"].clone(),
+                    )
+                });
+                described.collect::<Vec<_>>()
+            };
+            assert_eq!(described(head), described(get), "{path}");
+        }
+    }
+}
+
+#[test]
+fn request_headers_are_described_where_they_have_an_effect() {
+    for document in documents() {
+        for (path, operation) in operations(&document) {
+            let needs_key = operation["security"] != json!([]);
+            let has_tag =
+                resolved(&document, &operation["responses"]["200"])["headers"]["ETag"].is_object();
+            assert_eq!(operation["responses"]["304"].is_object(), has_tag, "{path}");
+            let expected = [
+                ("X-Api-Version", needs_key),
+                ("If-None-Match", has_tag),
+                ("X-Request-Id", true),
+                ("Accept-Encoding", true),
+                ("traceparent", true),
+                ("tracestate", true),
+            ];
+            let expected = expected.iter().filter(|(_, is_there)| *is_there);
+            let expected: Vec<&str> = expected.map(|(name, _)| *name).collect();
+            let headers = parameters(&document, operation).filter(|one| one["in"] == "header");
+            let headers: Vec<&str> = headers.flat_map(|one| one["name"].as_str()).collect();
+            assert_eq!(headers, expected, "{path}");
+        }
+    }
+}
+
+#[test]
+fn link_of_the_changes_feed_repeats_all_filters() {
+    for document in documents() {
+        let operation = &document["paths"]["/product/changes"]["get"];
+        let names = parameters(&document, operation).filter(|one| one["in"] == "query");
+        let names = names.flat_map(|one| one["name"].as_str());
+        let expected = names.filter(|name| *name != "wait").map(|name| {
+            let value = match name {
+                "since" => "$response.body#/next".to_owned(),
+                _ => format!("$request.query.{name}"),
+            };
+            (format!("query.{name}"), json!(value))
+        });
+        let link = &operation["responses"]["200"]["links"]["next"];
+        assert_eq!(link["operationId"], operation["operationId"]);
+        assert_eq!(link["parameters"], Value::Object(expected.collect()));
     }
 }

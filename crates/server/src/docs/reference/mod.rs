@@ -28,7 +28,7 @@ struct ReferenceTemplate<'p> {
 /// Returns the OpenAPI document of this server.
 fn parsed_document(context: &Context<'_>) -> Value {
     let document = (context.sources.openapi)(&context.sources.public_url);
-    // It was generated as JSON.
+    // Tests read the document as JSON.
     serde_json::from_str(&document).unwrap_or_default()
 }
 

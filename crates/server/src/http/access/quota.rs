@@ -11,7 +11,7 @@ use vitrine_wire::error::ErrorType;
 use crate::http::error::{ApiError, RETRY_SOON};
 use crate::http::response::seconds_up;
 use crate::limits::SharedLimits;
-use crate::metrics::limits::{Decision, LimitMetrics, QuotaScope};
+use crate::metrics::table::{Decision, LimitMetrics, QuotaScope};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -76,7 +76,7 @@ impl<'k> KeyQuota<'k> {
                 (Decision::Refused, Err(ApiError::rate_limited(retry_after)))
             }
         };
-        metrics.quotas(place).of(decision).increment();
+        metrics.quotas.of((place, decision)).increment();
         self.left = Some(taken.left);
         result
     }
@@ -93,8 +93,8 @@ impl<'k> KeyQuota<'k> {
         let left = self.key.usage.quota.remaining(quota, self.now);
         match quota.refusal(left.reset_after) {
             Admission::Refused { retry_after } if left.requests == 0 => {
-                let refused = metrics.quotas(QuotaScope::Local).of(Decision::Refused);
-                refused.increment();
+                let refused = (QuotaScope::Local, Decision::Refused);
+                metrics.quotas.of(refused).increment();
                 Err(ApiError::rate_limited(retry_after))
             }
             _ => Ok(()),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use crate::metrics::Counter;
+use crate::metrics::values::Counter;
 
 /// Limit of all bodies in flight, in bytes.
 const TOTAL_BYTES: u64 = 64 << 20;

@@ -14,7 +14,8 @@ use super::compress::{Effort, WORTH_COMPRESSING_BYTES, compress, gzip_thoroughly
 use super::fair_queue::FairQueue;
 use crate::error_chain::ErrorChain;
 use crate::http::request::encoding::Coding;
-use crate::metrics::{CacheState, Counter};
+use crate::metrics::CacheState;
+use crate::metrics::values::Counter;
 use crate::panic_point::PanicPoint;
 use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};

@@ -15,7 +15,8 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 
 use crate::http::body::budget::Account;
 use crate::http::body::fair_queue::FairQueue;
-use crate::metrics::{CacheState, Counter};
+use crate::metrics::CacheState;
+use crate::metrics::values::Counter;
 
 /// The most that rendered HTML may take in memory, in bytes.
 const CACHE_BYTES: u64 = 32 << 20;

@@ -37,6 +37,11 @@ impl Event {
         self.post.header(name).expect("a header")
     }
 
+    /// Returns the names of its headers, in lower case.
+    pub fn header_names(&self) -> impl Iterator<Item = String> {
+        self.post.header_names()
+    }
+
     pub fn id(&self) -> &str {
         self.header("webhook-id")
     }

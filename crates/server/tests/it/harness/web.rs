@@ -134,6 +134,12 @@ impl Post {
         })
     }
 
+    /// Returns the names of its headers, in lower case.
+    pub fn header_names(&self) -> impl Iterator<Item = String> {
+        let headers = self.head.lines().filter_map(|line| line.split_once(": "));
+        headers.map(|(name, _)| name.to_ascii_lowercase())
+    }
+
     /// Returns the path that it was posted to.
     pub fn path(&self) -> &str {
         self.head.split(' ').nth(1).unwrap_or_default()

@@ -11,7 +11,7 @@ use crate::http::error::ApiError;
 use crate::http::request::changes_token::{FilterDigest, Token};
 
 /// Maximum time to wait for a change, in seconds.
-pub(crate) const MAX_WAIT_SECONDS: u8 = 55;
+const MAX_WAIT_SECONDS: u8 = 55;
 
 /// Parameters of the changes feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ static CHANGES: [(ChangesParameter, Parameter); 9] = [
         ChangesParameter::Filter(FilterParameter::Codes),
         rows::CODES,
     ),
-    (ChangesParameter::Limit, rows::CHANGES_LIMIT),
+    (ChangesParameter::Limit, rows::LIMIT),
     (ChangesParameter::Wait, rows::WAIT),
 ];
 
@@ -86,11 +86,6 @@ pub(crate) struct ChangesRequest {
     pub(crate) since: Option<Token>,
     /// Time to wait for a change.
     pub(crate) wait: Duration,
-}
-
-/// Returns the rows of the parameters.
-pub(super) fn rows() -> Vec<&'static Parameter> {
-    CHANGES.iter().map(|(_, row)| row).collect()
 }
 
 /// Reads the query of the changes feed.

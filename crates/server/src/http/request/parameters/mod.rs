@@ -1,4 +1,4 @@
-//! Query parameters, a row for each: the parser, the OpenAPI document and the documentation are made of these rows.
+//! Query parameters, a row for each: the parser is made of these rows.
 //! Bad parameters are refused before anything is read, all faults together; none is ever ignored.
 //!
 //! - `rows`: the rows; `faults`: reads a query by its rows and collects faults
@@ -17,30 +17,25 @@ use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::FaultType;
 
 pub(crate) use self::categories::check_categories;
-pub(crate) use self::changes::{ChangesRequest, MAX_WAIT_SECONDS, changes};
+pub(crate) use self::changes::{ChangesRequest, changes};
 use self::faults::{Faults, read};
 use crate::http::error::ApiError;
 use crate::http::request::query;
-use crate::http::routes::{KeyedOperation, Operation};
 
 /// A query parameter.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Parameter {
+struct Parameter {
     /// Name in queries.
-    pub name: &'static str,
+    name: &'static str,
     /// Number of times that it may be given.
-    pub multiplicity: Multiplicity,
-    /// Allowed values, which determine its schema and the words that refuse others.
-    pub values: Values,
-    /// Description for people.
-    pub description: &'static str,
-    /// Examples: name, summary and value. None for a parameter that excludes another: tools send those of all.
-    pub examples: &'static [(&'static str, &'static str, Example)],
+    multiplicity: Multiplicity,
+    /// Allowed values, which determine the words that refuse others.
+    values: Values,
 }
 
 /// Number of times that a parameter may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Multiplicity {
+enum Multiplicity {
     /// Once at most.
     One,
     /// Once for each value; any of them may match.
@@ -51,7 +46,7 @@ pub enum Multiplicity {
 
 /// Allowed values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Values {
+enum Values {
     /// `true` or `false`.
     Boolean,
     /// Code of a country.
@@ -99,19 +94,6 @@ impl Values {
             Self::Version => "the date of a served API version: `2026-12-01` or `2024-02-05`",
         }
     }
-}
-
-/// Value of an example.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Example {
-    /// A boolean.
-    Boolean(bool),
-    /// A number.
-    Number(u16),
-    /// A text.
-    Text(&'static str),
-    /// The values of a parameter that may be given more than once.
-    List(&'static [&'static str]),
 }
 
 /// Parameters of both lists and changes.
@@ -194,28 +176,9 @@ static PRODUCT: [(ProductParameter, Parameter); 1] = [(ProductParameter::Content
 static OPENAPI: [((), Parameter); 1] = [((), rows::VERSION)];
 
 /// Maximum length of a search, in characters.
-pub(crate) const MAX_SEARCH_CHARACTERS: usize = 100;
+const MAX_SEARCH_CHARACTERS: usize = 100;
 
 static SEARCH: [((), Parameter); 1] = [((), rows::SEARCH)];
-
-/// Returns the parameters of an operation.
-#[must_use]
-pub fn of(operation: Operation) -> Vec<&'static Parameter> {
-    match operation {
-        Operation::Keyed(KeyedOperation::ListProducts) => LIST.iter().map(|(_, row)| row).collect(),
-        Operation::Keyed(KeyedOperation::ListChanges) => changes::rows(),
-        Operation::Keyed(KeyedOperation::GetProduct) => {
-            PRODUCT.iter().map(|(_, row)| row).collect()
-        }
-        Operation::Keyed(
-            KeyedOperation::ListCategories | KeyedOperation::ListCountries | KeyedOperation::Ping,
-        )
-        | Operation::GetText
-        | Operation::Docs => Vec::new(),
-        Operation::GetOpenapi => OPENAPI.iter().map(|(_, row)| row).collect(),
-        Operation::SearchDocs => SEARCH.iter().map(|(_, row)| row).collect(),
-    }
-}
 
 /// Reads the query of an operation without parameters.
 ///

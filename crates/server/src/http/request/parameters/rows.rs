@@ -2,183 +2,55 @@
 
 use vitrine_model::query::Filter;
 
-use super::{Example, Multiplicity, Parameter, Values};
+use super::Multiplicity::{Many, One, UpTo};
+use super::{Multiplicity, Parameter, Values};
 
 /// Filter of products that can be ordered.
-pub(super) const IS_ORDERABLE: Parameter = Parameter {
-    name: "is_orderable",
-    multiplicity: Multiplicity::One,
-    values: Values::Boolean,
-    description: "`true` gives only products that can be ordered; `false`, like its absence, gives all.",
-    examples: &[(
-        "orderable",
-        "What can be ordered now",
-        Example::Boolean(true),
-    )],
-};
+pub(super) const IS_ORDERABLE: Parameter = row("is_orderable", One, Values::Boolean);
 
 /// Filter by countries.
-pub(super) const COUNTRIES: Parameter = Parameter {
-    name: "countries_redeemable_in",
-    multiplicity: Multiplicity::Many,
-    values: Values::Country,
-    description: "Only products that can be redeemed in any of these countries (ISO 3166-1 alpha-2). Repeat the parameter once per country. `GET /product/countries` lists the countries of the catalog.",
-    examples: &[
-        ("one", "The United Kingdom", Example::List(&["GB"])),
-        ("several", "Sweden or Denmark", Example::List(&["SE", "DK"])),
-    ],
-};
+pub(super) const COUNTRIES: Parameter = row("countries_redeemable_in", Many, Values::Country);
 
 /// Filter by categories.
-pub(super) const CATEGORIES: Parameter = Parameter {
-    name: "categories",
-    multiplicity: Multiplicity::Many,
-    values: Values::Category,
-    description: "Only products in any of these categories. Repeat the parameter once per category: a comma list of categories is refused. `GET /product/categories` lists the categories of the catalog.",
-    examples: &[
-        ("one", "One category", Example::List(&["food-and-drink"])),
-        (
-            "several",
-            "Either category",
-            Example::List(&["food-and-drink", "sports-and-outdoors"]),
-        ),
-    ],
-};
+pub(super) const CATEGORIES: Parameter = row("categories", Many, Values::Category);
 
 /// Filter by currencies.
-pub(super) const CURRENCIES: Parameter = Parameter {
-    name: "currencies",
-    multiplicity: Multiplicity::Many,
-    values: Values::Currency,
-    description: "Only products in any of these currencies (ISO 4217). Repeat the parameter once per currency.",
-    examples: &[
-        ("one", "Pounds", Example::List(&["GBP"])),
-        (
-            "several",
-            "Kronor or kroner",
-            Example::List(&["SEK", "DKK"]),
-        ),
-    ],
-};
+pub(super) const CURRENCIES: Parameter = row("currencies", Many, Values::Currency);
 
 /// Filter by payout types.
-pub(super) const PAYOUT_TYPES: Parameter = Parameter {
-    name: "payout_types",
-    multiplicity: Multiplicity::Many,
-    values: Values::PayoutType,
-    description: "Only products of any of these payout types. Repeat the parameter once per payout type.",
-    examples: &[
-        ("one", "Gift cards", Example::List(&["gift_card"])),
-        (
-            "several",
-            "What isn't a gift card",
-            Example::List(&["subscription", "payment"]),
-        ),
-    ],
-};
+pub(super) const PAYOUT_TYPES: Parameter = row("payout_types", Many, Values::PayoutType);
 
 /// Filter by codes.
-pub(super) const CODES: Parameter = Parameter {
-    name: "codes",
-    multiplicity: Multiplicity::UpTo(Filter::MAX_CODES),
-    values: Values::Code,
-    description: "Only the products with these codes, 100 at most: a cart is checked with one request. Repeat the parameter once per code. Codes that no product has are left out of the answer.",
-    examples: &[(
-        "cart",
-        "The products of a cart",
-        Example::List(&["HALLOWMERE-GB", "TONVIK-SE"]),
-    )],
-};
+pub(super) const CODES: Parameter = row("codes", UpTo(Filter::MAX_CODES), Values::Code);
 
 /// Cursor of the previous page.
-pub(super) const BEFORE: Parameter = Parameter {
-    name: "before",
-    multiplicity: Multiplicity::One,
-    values: Values::Cursor,
-    description: "The cursor for the previous page: `pagination.cursors.before` of a response. Not together with `after`.",
-    examples: &[],
-};
+pub(super) const BEFORE: Parameter = row("before", One, Values::Cursor);
 
 /// Cursor of the next page.
-pub(super) const AFTER: Parameter = Parameter {
-    name: "after",
-    multiplicity: Multiplicity::One,
-    values: Values::Cursor,
-    description: "The cursor for the next page: `pagination.cursors.after` of a response. Not together with `before`.",
-    examples: &[(
-        "cursor",
-        "A cursor of an earlier page",
-        Example::Text("HALLOWMERE-GB"),
-    )],
-};
+pub(super) const AFTER: Parameter = row("after", One, Values::Cursor);
 
-/// Size of a page of products.
-pub(super) const LIMIT: Parameter = Parameter {
-    name: "limit",
-    multiplicity: Multiplicity::One,
-    values: Values::Limit,
-    description: "The greatest number of products on the page.",
-    examples: &[("page", "A page for a picker", Example::Number(50))],
-};
+/// Maximum number of products or changes in a response.
+pub(super) const LIMIT: Parameter = row("limit", One, Values::Limit);
 
 /// Form of texts.
-pub(super) const CONTENT: Parameter = Parameter {
-    name: "content",
-    multiplicity: Multiplicity::One,
-    values: Values::ContentForm,
-    description: "The form of the product's texts: `url` gives addresses of Markdown, `md` the Markdown itself, `html` sanitised HTML.",
-    examples: &[
-        ("url", "Addresses of Markdown", Example::Text("url")),
-        ("md", "Markdown in the answer", Example::Text("md")),
-        (
-            "html",
-            "Sanitised HTML in the answer",
-            Example::Text("html"),
-        ),
-    ],
-};
+pub(super) const CONTENT: Parameter = row("content", One, Values::ContentForm);
 
 /// Token of a walk of changes.
-pub(super) const SINCE: Parameter = Parameter {
-    name: "since",
-    multiplicity: Multiplicity::One,
-    values: Values::Token,
-    description: "The token `next` of the answer before, with the same filters. Leave it out to begin a copy: everything visible comes.",
-    examples: &[],
-};
-
-/// Size of a page of changes.
-pub(super) const CHANGES_LIMIT: Parameter = Parameter {
-    name: "limit",
-    multiplicity: Multiplicity::One,
-    values: Values::Limit,
-    description: "The greatest number of changes in the answer.",
-    examples: &[("few", "A few at a time", Example::Number(2))],
-};
+pub(super) const SINCE: Parameter = row("since", One, Values::Token);
 
 /// Time to wait for a change.
-pub(super) const WAIT: Parameter = Parameter {
-    name: "wait",
-    multiplicity: Multiplicity::One,
-    values: Values::Wait,
-    description: "How many seconds the answer may be held until something visible to this request changes. Only with `since`.",
-    examples: &[],
-};
+pub(super) const WAIT: Parameter = row("wait", One, Values::Wait);
 
 /// Version of the OpenAPI document.
-pub(super) const VERSION: Parameter = Parameter {
-    name: "version",
-    multiplicity: Multiplicity::One,
-    values: Values::Version,
-    description: "The date of the API version that the document describes; without it, the default version.",
-    examples: &[("newest", "The newest version", Example::Text("2026-12-01"))],
-};
+pub(super) const VERSION: Parameter = row("version", One, Values::Version);
 
 /// Words of a search of the documentation.
-pub(super) const SEARCH: Parameter = Parameter {
-    name: "q",
-    multiplicity: Multiplicity::One,
-    values: Values::Search,
-    description: "The words to look for.",
-    examples: &[],
-};
+pub(super) const SEARCH: Parameter = row("q", One, Values::Search);
+
+const fn row(name: &'static str, multiplicity: Multiplicity, values: Values) -> Parameter {
+    Parameter {
+        name,
+        multiplicity,
+        values,
+    }
+}
