@@ -73,10 +73,10 @@ fn items(packed: &[u8], pieces: Option<u8>) -> Vec<Item> {
     let mut items = Vec::new();
     let sink = &mut |item| items.push(item);
     match pieces {
-        None => read("input", packed, sink),
+        None => read("input", None, packed, sink),
         Some(most) => {
             let reader = BufReader::with_capacity(usize::from(most) + 1, Pieces::new(packed, most));
-            read("input", reader, sink)
+            read("input", None, reader, sink)
         }
     }
     .expect("memory");

@@ -205,6 +205,8 @@ pub struct LoadSettings {
     pub on_error: OnError,
     /// Limits of the guard that replace the default ones.
     pub allowances: Vec<Allowance>,
+    /// Sheet to read of workbooks; by default the first.
+    pub sheet: Option<String>,
     /// Directory of Markdown files that replace the products' texts.
     pub texts: Option<PathBuf>,
     /// Name of the author.
@@ -224,6 +226,7 @@ impl LoadSettings {
             intent: Intent::Apply,
             on_error: OnError::Reject,
             allowances: Vec::new(),
+            sheet: None,
             texts: None,
             by,
             note: None,
@@ -245,6 +248,7 @@ pub fn load(
     progress: &dyn Progress,
 ) -> anyhow::Result<Report> {
     let mut reading = Reading::new(settings.on_error, store, progress);
+    reading.sheet.clone_from(&settings.sheet);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));

@@ -38,6 +38,8 @@ pub enum OnError {
 /// Results of reading so far.
 pub(super) struct Reading<'p> {
     pub(super) report: Report,
+    /// Sheet to read of workbooks; by default the first.
+    pub(super) sheet: Option<String>,
     store: &'p Store,
     progress: &'p dyn Progress,
     /// Codes in the inputs.
@@ -64,6 +66,7 @@ impl<'p> Reading<'p> {
         };
         Self {
             report: Report::default(),
+            sheet: None,
             store,
             progress,
             codes: FirstPlaces::default(),
@@ -84,7 +87,8 @@ impl<'p> Reading<'p> {
         let file: Arc<str> = name.into();
         let mut is_empty = true;
         let reader = BufReader::with_capacity(1 << 16, bytes);
-        read::read(name, reader, &mut |item| {
+        let sheet = self.sheet.clone();
+        read::read(name, sheet.as_deref(), reader, &mut |item| {
             is_empty = false;
             self.take(&file, item);
         })
