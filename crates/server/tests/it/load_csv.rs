@@ -185,8 +185,12 @@ fn malformed_row_is_refused_with_its_cell() {
     for (row, rule, column) in [
         (cells(width + 1), "cells", letters(width)),
         (cells(2), "cells", "currency".to_owned()),
-        // Quotes that aren't closed hold the rest of the file.
-        (format!("\"x{}", cells(width)), "cells", "code".to_owned()),
+        (format!("\"x{}", cells(width)), "quotes", "name".to_owned()),
+        (
+            format!("\"x\"y;{}", cells(width - 1)),
+            "quotes",
+            "name".to_owned(),
+        ),
     ] {
         let (exit, report) = Store::new().try_load(spoilt(&row));
         assert_eq!(exit, 3, "{row}");
@@ -286,9 +290,13 @@ fn table_without_rows_never_empties_the_catalog() {
         let (exit, report) = store.try_load(content);
         assert_eq!((exit, &only_fault(&report)["rule"]), (3, &json!("empty")));
     }
-    for content in ["name;currency\nx;EUR\n", "PK\u{3}\u{4}", "<html>"] {
+    for (content, rule) in [
+        ("name;currency\nx;EUR\n", "json"),
+        ("PK\u{3}\u{4}", "workbook"),
+        ("<html>", "json"),
+    ] {
         let (exit, report) = store.try_load(content);
-        assert_eq!((exit, &only_fault(&report)["rule"]), (3, &json!("json")));
+        assert_eq!((exit, &only_fault(&report)["rule"]), (3, &json!(rule)));
     }
 }
 

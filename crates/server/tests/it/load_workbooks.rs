@@ -212,7 +212,7 @@ fn hidden_rows_load_with_one_warning() {
         .as_str()
         .expect("a message");
     assert!(
-        message.starts_with("2 rows are hidden, the first is row 2"),
+        message.starts_with("loaded like others: 2, the first is row 2"),
         "{message}"
     );
 }

@@ -68,6 +68,8 @@ pub(super) struct Markup {
     /// Number of the row, if it is hidden and had no cell yet.
     hidden_row: Option<String>,
     cell: Option<Cell>,
+    /// Position of the cell.
+    position: Vec<u8>,
     /// True if texts of this part are kept.
     keeps_texts: bool,
 }
@@ -99,9 +101,7 @@ impl Names {
 }
 
 /// Cell that is being read.
-#[derive(Default)]
 struct Cell {
-    position: String,
     is_text: bool,
     has_formula: bool,
     /// Length of its value.
@@ -117,16 +117,20 @@ impl Markup {
         }
         while let Some(length) = self.piece_length(bytes) {
             let (piece, rest) = bytes.split_at(length);
-            self.piece.extend_from_slice(piece);
             bytes = rest;
-            let piece = std::mem::take(&mut self.piece);
+            // The start of most pieces is here, too.
+            let mut start = std::mem::take(&mut self.piece);
+            let piece = match start.is_empty() {
+                true => piece,
+                false => {
+                    start.extend_from_slice(piece);
+                    &start
+                }
+            };
             match self.is_tag {
-                true => self.tag(&piece, budget)?,
-                false => self.text(&piece, budget)?,
+                true => self.tag(piece, budget)?,
+                false => self.text(piece, budget)?,
             }
-            // Keeps its memory.
-            self.piece = piece;
-            self.piece.clear();
             self.is_tag = !self.is_tag;
         }
         self.piece.extend_from_slice(bytes);
@@ -153,21 +157,28 @@ impl Markup {
             Some(b'!') => (b"--", 7),
             _ => (b"", 0),
         };
-        bytes.iter().enumerate().find_map(|(index, byte)| {
-            let position = known + index;
-            match (byte, *quote) {
-                (b'>', _) if !end.is_empty() => {
-                    let before = (position - end.len()..position).map(at);
+        let mut index = 0;
+        loop {
+            let rest = &bytes[index..];
+            let next = match *quote {
+                _ if !end.is_empty() => memchr::memchr(b'>', rest),
+                Some(quote) => memchr::memchr(quote, rest),
+                None => memchr::memchr3(b'>', b'"', b'\'', rest),
+            };
+            let found = index + next?;
+            let position = known + found;
+            index = found + 1;
+            match bytes[found] {
+                b'>' => {
+                    let before = (position.saturating_sub(end.len())..position).map(at);
                     let is_end = position + 1 >= shortest && before.eq(end.iter().map(Some));
-                    return is_end.then_some(index + 1);
+                    if is_end {
+                        return Some(index);
+                    }
                 }
-                (b'>', None) => return Some(index + 1),
-                (b'"' | b'\'', None) => *quote = Some(*byte),
-                (byte, Some(open)) if *byte == open => *quote = None,
-                _ => {}
+                mark => *quote = quote.is_none().then_some(mark),
             }
-            None
-        })
+        }
     }
 
     fn text(&mut self, text: &[u8], budget: &mut Budget) -> io::Result<()> {
@@ -225,9 +236,9 @@ impl Markup {
         match name {
             b"row" => {
                 let number = attribute("r")?.unwrap_or_default();
-                check_position(&number)?;
-                let is_hidden = matches!(attribute("hidden")?.as_deref(), Some("1" | "true"));
-                self.hidden_row = is_hidden.then_some(number);
+                check_position(number)?;
+                let is_hidden = matches!(attribute("hidden")?, Some(b"1" | b"true"));
+                self.hidden_row = is_hidden.then(|| lossy(number));
             }
             b"c" => {
                 if let Some(row) = self.hidden_row.take() {
@@ -236,12 +247,15 @@ impl Markup {
                         self.hidden.1 = row;
                     }
                 }
+                let position = attribute("r")?.unwrap_or_default();
+                check_position(position)?;
+                self.position.clear();
+                self.position.extend_from_slice(position);
                 let cell = Cell {
-                    position: attribute("r")?.unwrap_or_default(),
-                    is_text: attribute("t")?.as_deref() == Some("str"),
-                    ..Cell::default()
+                    is_text: attribute("t")? == Some(b"str"),
+                    has_formula: false,
+                    length: 0,
                 };
-                check_position(&cell.position)?;
                 if self.cell.replace(cell).is_some() {
                     return Err(damaged());
                 }
@@ -251,16 +265,16 @@ impl Markup {
                     cell.has_formula = true;
                 }
             }
-            b"mergeCell" if self.merged.is_none() => self.merged = attribute("ref")?,
+            b"mergeCell" if self.merged.is_none() => self.merged = attribute("ref")?.map(lossy),
             b"dimension" => {
                 if let Some(dimension) = attribute("ref")? {
-                    check_dimension(&dimension)?;
+                    check_dimension(dimension)?;
                 }
             }
             b"sst" => {
                 self.keeps_texts = true;
                 // That much is reserved at once.
-                let count = attribute("uniqueCount")?.unwrap_or_default();
+                let count = lossy(attribute("uniqueCount")?.unwrap_or_default());
                 let count = count.parse::<usize>().unwrap_or(0);
                 Budget::default().take(count.saturating_mul(SHARED_TEXT_BYTES))?;
             }
@@ -279,15 +293,7 @@ impl Markup {
             }
             b"Relationship" => {
                 budget.take(REFERENCE_BYTES + tag.len())?;
-                let kind = attribute("Type")?.unwrap_or_default();
-                let target = attribute("Target")?.unwrap_or_default();
-                let is_read = kind.ends_with("/officeDocument") || kind.ends_with("/worksheet");
-                let target = target.to_ascii_lowercase();
-                let is_checked =
-                    is_plain(&target) && target.ends_with(".xml") && !is_unread(&target);
-                if kind.contains('&') || is_read && !is_checked {
-                    return Err(damaged());
-                }
+                check_relationship(tag)?;
             }
             _ => {}
         }
@@ -300,8 +306,22 @@ impl Markup {
             && cell.length == 0
             && !cell.is_text
         {
-            self.without_value.get_or_insert(cell.position);
+            let position = &self.position;
+            self.without_value.get_or_insert_with(|| lossy(position));
         }
+    }
+}
+
+/// Refuses a part to read that isn't checked because of its name.
+fn check_relationship(tag: &[u8]) -> io::Result<()> {
+    let value = |name| Ok(lossy(attribute(tag, name)?.unwrap_or_default()));
+    let kind: io::Result<String> = value("Type");
+    let (kind, target) = (kind?, value("Target")?.to_ascii_lowercase());
+    let is_read = kind.ends_with("/officeDocument") || kind.ends_with("/worksheet");
+    let is_checked = is_plain(&target) && target.ends_with(".xml") && !is_unread(&target);
+    match kind.contains('&') || is_read && !is_checked {
+        true => Err(damaged()),
+        false => Ok(()),
     }
 }
 
@@ -316,7 +336,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Returns the value of a tag's attribute.
-fn attribute(tag: &[u8], name: &str) -> io::Result<Option<String>> {
+fn attribute<'t>(tag: &'t [u8], name: &str) -> io::Result<Option<&'t [u8]>> {
     let start = tag.iter().position(u8::is_ascii_whitespace);
     let mut rest = start.map_or(&[][..], |start| &tag[start..tag.len() - 1]);
     loop {
@@ -333,7 +353,7 @@ fn attribute(tag: &[u8], name: &str) -> io::Result<Option<String>> {
         let end = memchr::memchr(*quote, value).filter(|_| b"\"'".contains(quote));
         let end = end.ok_or_else(damaged)?;
         if key == name.as_bytes() {
-            return Ok(Some(String::from_utf8_lossy(&value[..end]).into_owned()));
+            return Ok(Some(&value[..end]));
         }
         rest = &value[end + 1..];
     }
@@ -345,40 +365,45 @@ fn check_encoding(name: &[u8], tag: &[u8]) -> io::Result<()> {
         return Ok(());
     }
     match attribute(tag, "encoding")? {
-        Some(encoding) if !encoding.eq_ignore_ascii_case("utf-8") => Err(damaged()),
+        Some(encoding) if !encoding.eq_ignore_ascii_case(b"utf-8") => Err(damaged()),
         _ => Ok(()),
     }
 }
 
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 /// Refuses positions whose numbers would overflow.
-fn check_position(position: &str) -> io::Result<()> {
-    let letters = position.bytes().take_while(u8::is_ascii_alphabetic).count();
-    let digits = position.len() - letters;
-    match letters <= 3 && digits <= 7 {
+fn check_position(position: &[u8]) -> io::Result<()> {
+    let letters = letters(position);
+    match letters <= 3 && position.len() - letters <= 7 {
         true => Ok(()),
         false => Err(damaged()),
     }
 }
 
+/// Returns the number of letters of a position.
+fn letters(position: &[u8]) -> usize {
+    let is_letter = |byte: &&u8| byte.is_ascii_alphabetic();
+    position.iter().take_while(is_letter).count()
+}
+
 /// Refuses a dimension whose end comes before its start.
-fn check_dimension(dimension: &str) -> io::Result<()> {
-    let mut corners = dimension.split(':');
-    let corner = |position: &str| {
+fn check_dimension(dimension: &[u8]) -> io::Result<()> {
+    let corner = |position: &[u8]| {
         check_position(position).ok()?;
-        let letters = position.bytes().take_while(u8::is_ascii_alphabetic);
-        let column = letters.fold(0, |column, letter| {
+        let (column, row) = position.split_at(letters(position));
+        let column = column.iter().fold(0, |column, letter| {
             column * 26 + u32::from(letter.to_ascii_uppercase() - b'A') + 1
         });
-        let digits = position.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
-        Some((column, digits.parse::<u32>().ok()?))
+        Some((column, lossy(row).parse::<u32>().ok()?))
     };
-    let start = corners.next().and_then(corner);
-    let end = corners.next().map_or(start, corner);
-    let is_ordered = start
-        .zip(end)
-        .is_some_and(|(start, end)| start.0 <= end.0 && start.1 <= end.1);
-    match is_ordered && corners.next().is_none() {
-        true => Ok(()),
-        false => Err(damaged()),
+    let corners = dimension.split(|byte| *byte == b':').map(corner);
+    let corners: Option<Vec<(u32, u32)>> = corners.collect();
+    match corners.as_deref() {
+        Some([_]) => Ok(()),
+        Some([start, end]) if start.0 <= end.0 && start.1 <= end.1 => Ok(()),
+        _ => Err(damaged()),
     }
 }

@@ -14,39 +14,44 @@ use crate::load::report::Place;
 /// Maximum number of cells of a row: that of spreadsheets.
 const MAX_CELLS: usize = 16_384;
 
+/// Maximum number of separators of a row, those in texts included: `csv` remembers each.
+const MAX_SEPARATORS: usize = 2_000_000;
+
 /// Message for bytes that aren't UTF-8.
 const NOT_UTF8: &str = "expected UTF-8; in a spreadsheet, save as \"CSV UTF-8\"";
 
+/// Message for quotes within a cell that has some around it.
+const BADLY_QUOTED: &str = "expected quotes around the whole cell, or none, and doubled quotes within; the following \
+     text may have been read into this cell";
+
 /// Reader of rows; skips empty lines.
 pub(super) struct CsvRows<R> {
-    reader: Reader<Kept<R>>,
-    kept: Rc<RefCell<VecDeque<u8>>>,
-    /// Number of bytes before the next row.
-    passed: u64,
-    at: Reached,
+    reader: Reader<Input<R>>,
+    ahead: Rc<RefCell<Ahead>>,
     file: Place,
 }
 
-/// Reader that keeps the bytes of the current row, and those that `csv` reads ahead.
-struct Kept<R> {
+/// Input of `csv`, which remembers what was read of the current row and beyond.
+struct Input<R> {
     input: R,
-    kept: Rc<RefCell<VecDeque<u8>>>,
+    ahead: Rc<RefCell<Ahead>>,
 }
 
-impl<R: Read> Read for Kept<R> {
+impl<R: Read> Read for Input<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut kept = self.kept.borrow_mut();
-        if kept.len() as u64 > MAX_RECORD_BYTES {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
         let read = self.input.read(buffer)?;
-        kept.extend(&buffer[..read]);
+        self.ahead.borrow_mut().add(&buffer[..read])?;
         Ok(read)
     }
 }
 
-/// Position of the reader.
-struct Reached {
+/// Bytes from the start of the current row, and its place.
+struct Ahead {
+    bytes: VecDeque<u8>,
+    separator: u8,
+    separators: usize,
+    /// Number of bytes before these.
+    passed: u64,
     /// Number of the line of the next byte.
     line: u64,
     /// Number of lines without a row of their own: those after line breaks in cells.
@@ -54,25 +59,52 @@ struct Reached {
     after_return: bool,
 }
 
-impl Reached {
-    /// Advances past the bytes of a row, and returns the place of the row: its line, and its number in a spreadsheet,
-    /// where line breaks in cells don't count.
-    fn pass(&mut self, bytes: impl Iterator<Item = u8>) -> (u64, u64) {
-        let (mut first, mut last) = (None, 0);
-        for byte in bytes {
-            if is_line_end(byte) {
-                self.line += u64::from(byte == b'\r' || !self.after_return);
-            } else {
+impl Ahead {
+    /// Adds bytes; drops the empty lines before a row.
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes.extend(bytes);
+        self.separators += memchr::memchr_iter(self.separator, bytes).count();
+        while let Some(byte) = self.bytes.pop_front_if(|byte| is_line_end(*byte)) {
+            self.pass(byte);
+        }
+        let is_too_large =
+            self.bytes.len() as u64 > MAX_RECORD_BYTES || self.separators > MAX_SEPARATORS;
+        match is_too_large {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn pass(&mut self, byte: u8) {
+        self.passed += 1;
+        if is_line_end(byte) {
+            self.line += u64::from(byte == b'\r' || !self.after_return);
+        }
+        self.after_return = byte == b'\r';
+    }
+
+    /// Passes a row that ends at a position. Returns its line, its number in a spreadsheet, where line breaks in cells
+    /// don't count, and the index of its first cell with wrong quotes.
+    fn row(&mut self, end: u64) -> (u64, u64, Option<usize>) {
+        let mut quotes = Quotes::default();
+        let mut first = None;
+        let mut is_ended = false;
+        while self.passed < end
+            && let Some(byte) = self.bytes.pop_front()
+        {
+            is_ended = is_line_end(byte);
+            if !is_ended {
                 first.get_or_insert(self.line);
             }
-            self.after_return = byte == b'\r';
-            last = byte;
+            quotes.see(byte, self.separator);
+            self.pass(byte);
         }
+        self.separators = 0;
+        quotes.end_cell();
         let line = first.unwrap_or(self.line);
         let number = line - self.lines_without_row;
-        let passed = self.line - line;
-        self.lines_without_row += passed.saturating_sub(is_line_end(last).into());
-        (line, number)
+        self.lines_without_row += (self.line - line).saturating_sub(is_ended.into());
+        (line, number, quotes.bad)
     }
 }
 
@@ -80,28 +112,65 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
+/// Quotes of a row's cells.
+#[derive(Default)]
+struct Quotes {
+    /// First byte of the cell, and the last that isn't a blank.
+    first: Option<u8>,
+    last: u8,
+    count: u64,
+    /// Index of the cell.
+    index: usize,
+    /// Index of the first cell that begins with a quote, but doesn't end with one, or has an odd number of them.
+    bad: Option<usize>,
+}
+
+impl Quotes {
+    fn see(&mut self, byte: u8, separator: u8) {
+        let is_open = self.first == Some(b'"') && self.count % 2 == 1;
+        if byte == separator && !is_open {
+            self.end_cell();
+        } else if !is_line_end(byte) {
+            self.first.get_or_insert(byte);
+            self.count += u64::from(byte == b'"');
+            if !byte.is_ascii_whitespace() {
+                self.last = byte;
+            }
+        }
+    }
+
+    fn end_cell(&mut self) {
+        if self.first == Some(b'"') && (self.last != b'"' || self.count % 2 == 1) {
+            self.bad.get_or_insert(self.index);
+        }
+        *self = Self {
+            index: self.index + 1,
+            bad: self.bad,
+            ..Self::default()
+        };
+    }
+}
+
 impl<R: Read> CsvRows<R> {
     /// Returns the rows of `input`, which begins at line `line`.
     pub(super) fn new(file: &str, input: R, separator: u8, line: u64) -> Self {
-        let kept = Rc::<RefCell<VecDeque<u8>>>::default();
-        let input = Kept {
-            input,
-            kept: Rc::clone(&kept),
-        };
-        let mut builder = ReaderBuilder::new();
-        builder
-            .delimiter(separator)
-            .has_headers(false)
-            .flexible(true);
-        Self {
-            reader: builder.from_reader(input),
-            kept,
+        let ahead = Rc::new(RefCell::new(Ahead {
+            bytes: VecDeque::new(),
+            separator,
+            separators: 0,
             passed: 0,
-            at: Reached {
-                line,
-                lines_without_row: 0,
-                after_return: false,
-            },
+            line,
+            lines_without_row: 0,
+            after_return: false,
+        }));
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(separator).flexible(true);
+        Self {
+            reader: builder.has_headers(false).from_reader(Input {
+                input,
+                ahead: Rc::clone(&ahead),
+            }),
+            ahead,
             file: Place::file(file),
         }
     }
@@ -120,19 +189,23 @@ impl<R: Read> Rows for CsvRows<R> {
                 other => return Err(io::Error::other(format!("{other:?}"))),
             },
         };
-        let mut kept = self.kept.borrow_mut();
         // A row that is too large has no end.
-        let length = match is_too_large {
-            true => kept.len(),
-            false => usize::try_from(self.reader.position().byte() - self.passed)
-                .map_or(kept.len(), |length| length.min(kept.len())),
+        let end = match is_too_large {
+            true => 0,
+            false => self.reader.position().byte(),
         };
-        self.passed += length as u64;
-        let (line, number) = self.at.pass(kept.drain(..length));
-        let cells = match is_too_large {
+        let (line, number, badly_quoted) = self.ahead.borrow_mut().row(end);
+        let mut cells: Vec<Cell> = match is_too_large {
             true => Vec::new(),
             false => record.iter().map(cell).collect(),
         };
+        if let Some(bad) = badly_quoted.and_then(|index| cells.get_mut(index)) {
+            *bad = Cell::Unreadable {
+                text: bad.text().to_owned(),
+                rule: "quotes",
+                message: BADLY_QUOTED,
+            };
+        }
         Ok(Some(Row {
             place: Place {
                 line: Some(line),
@@ -175,6 +248,24 @@ mod tests {
             assert_eq!(places, [(1, 1), (3, 3), (6, 4), (8, 5), (10, 7)], "{end:?}");
             let texts: Vec<&str> = found[1].cells.iter().map(Cell::text).collect();
             assert_eq!(texts, [&format!("1{end}{end}2"), "3"]);
+        }
+    }
+    #[test]
+    fn wrong_quotes_of_a_cell_are_reported() {
+        for (text, expected) in [
+            ("a;\"b;c\"", None),
+            ("5\" screen;\"say \"\"yes\"\"\"", None),
+            ("\"\";\"\"\n", None),
+            ("\"\"\"\";a", None),
+            ("a;\"b\" ;c", None),
+            ("\";\"\"", Some(0)),
+            ("\"a\"b;c", Some(0)),
+            ("a;\"b\nc;d\n", Some(1)),
+        ] {
+            let row = CsvRows::new("a", text.as_bytes(), b';', 1).next();
+            let row = row.expect("memory").expect("a row");
+            let is_bad = |cell: &Cell| matches!(cell, Cell::Unreadable { rule: "quotes", .. });
+            assert_eq!(row.cells.iter().position(is_bad), expected, "{text}");
         }
     }
 }

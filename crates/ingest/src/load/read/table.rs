@@ -49,7 +49,7 @@ impl Cell {
 
     /// Returns true if it is empty or only Unicode white space, no-break spaces included.
     fn is_blank(&self) -> bool {
-        self.text().trim().is_empty()
+        !matches!(self, Self::Unreadable { .. }) && self.text().trim().is_empty()
     }
 }
 
@@ -112,7 +112,8 @@ pub(super) fn read(
             Some(row) if row.is_too_large || names_code(&row) => break row,
             Some(_) => {}
             None => {
-                let message = "expected a row with the names of columns, `code` among them";
+                let message = "expected a row with the names of columns, `code` among them; --sheet NAME reads another \
+                               sheet";
                 sink(Item::unreadable(Finding::fault(table, "header", message)));
                 return Ok(());
             }

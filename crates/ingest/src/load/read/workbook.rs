@@ -148,9 +148,7 @@ fn check_sheet(place: &Place, markup: &Markup, sink: Sink<'_>) -> bool {
     }
     let (hidden, first) = &markup.hidden;
     if *hidden > 0 {
-        let message = format!(
-            "{hidden} rows are hidden, the first is row {first}; they are loaded like others"
-        );
+        let message = format!("loaded like others: {hidden}, the first is row {first}");
         sink(Item::Warning(Finding {
             severity: Severity::Warning,
             ..Finding::fault(place, "hidden_rows", &message)
