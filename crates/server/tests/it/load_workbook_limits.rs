@@ -94,7 +94,7 @@ fn hostile_sheets_are_refused_in_little_memory() {
     let sheet = "worksheets/s";
     let large = "input_too_large";
     assert_refused(&[
-        ("2 GiB", sheet, &[START, (&row, 2 << 20), END], large),
+        ("2 GB", sheet, &[START, (&row, 2_000_000), END], large),
         (
             "a cell of 400 MiB",
             sheet,

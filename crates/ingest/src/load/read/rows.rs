@@ -62,17 +62,17 @@ struct Ahead {
 impl Ahead {
     /// Adds bytes; drops the empty lines before a row.
     fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.bytes.extend(bytes);
-        self.separators += memchr::memchr_iter(self.separator, bytes).count();
         while let Some(byte) = self.bytes.pop_front_if(|byte| is_line_end(*byte)) {
             self.pass(byte);
         }
-        let is_too_large =
-            self.bytes.len() as u64 > MAX_RECORD_BYTES || self.separators > MAX_SEPARATORS;
-        match is_too_large {
-            true => Err(io::ErrorKind::FileTooLarge.into()),
-            false => Ok(()),
+        self.separators += memchr::memchr_iter(self.separator, bytes).count();
+        let length = (self.bytes.len() + bytes.len()) as u64;
+        // Checked before it takes memory.
+        if length > MAX_RECORD_BYTES || self.separators > MAX_SEPARATORS {
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
+        self.bytes.extend(bytes);
+        Ok(())
     }
 
     fn pass(&mut self, byte: u8) {
