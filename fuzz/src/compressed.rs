@@ -47,7 +47,7 @@ pub fn check(bytes: &[u8]) {
     };
     let mut expected = Vec::new();
     read_plain("input", plain, Shape::Whole, &mut |item| {
-        expected.push(item);
+        expected.push(item)
     })
     .expect("memory");
     let damaged = damaged(packed, damage);
@@ -76,10 +76,10 @@ fn items(packed: &[u8], pieces: Option<u8>) -> Vec<Item> {
     let mut items = Vec::new();
     let sink = &mut |item| items.push(item);
     match pieces {
-        None => read("input", packed, Shape::Whole, sink),
+        None => read("input", None, packed, Shape::Whole, sink),
         Some(most) => {
             let reader = BufReader::with_capacity(usize::from(most) + 1, Pieces::new(packed, most));
-            read("input", reader, Shape::Whole, sink)
+            read("input", None, reader, Shape::Whole, sink)
         }
     }
     .expect("memory");

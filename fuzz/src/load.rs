@@ -70,6 +70,7 @@ pub fn check_items(bytes: &[u8], items: &[Item]) {
     for item in items {
         match item {
             Item::Record(record) => check_one(record, lines),
+            Item::Row(_) => panic!("only patches come as rows"),
             Item::Warning(finding) => check_finding(finding, lines),
             Item::Unreadable { findings, .. } => {
                 assert!(

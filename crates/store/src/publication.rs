@@ -85,7 +85,7 @@ pub trait Publication {
     ///
     /// # Errors
     ///
-    /// If the store can't be written, or this publish already put the product.
+    /// If the store can't be written, or this publish already put the product in another version.
     fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
         let live = self.live_digests(&[&product.code])?.pop().flatten();
         if live == Some(ProductDigest::of(product)?) {

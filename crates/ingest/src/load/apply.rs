@@ -217,7 +217,7 @@ impl Applying<'_, '_> {
         for (record, kind) in few.into_iter().zip(kinds) {
             match kind {
                 Kind::New => self.create(record, report)?,
-                Kind::Changed => self.change(&record, report)?,
+                Kind::Changed => self.change(record, report)?,
                 Kind::Unchanged => {
                     self.publication.keep(record.code())?;
                     self.plan.keep();
@@ -244,7 +244,7 @@ impl Applying<'_, '_> {
             self.created.insert(record.code().clone());
         }
         if self.has_files(record.code()) || record.may_name_texts {
-            return self.put(&record, None, report);
+            return self.put(record, None, report);
         }
         self.put_texts(&record)?;
         self.plan.create(record.code());
@@ -253,19 +253,20 @@ impl Applying<'_, '_> {
     }
 
     /// Puts a product in place of the live one.
-    fn change(&mut self, record: &Staged, report: &mut Report) -> anyhow::Result<()> {
+    fn change(&mut self, record: Staged, report: &mut Report) -> anyhow::Result<()> {
         let live = self.publication.live(record.code())?;
         self.put(record, live, report)
     }
 
     fn put(
         &mut self,
-        record: &Staged,
+        record: Staged,
         live: Option<StoredProduct>,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        self.put_texts(record)?;
-        let next = self.next(record, live.as_ref())?;
+        self.put_texts(&record)?;
+        let rendered = record.product.product()?;
+        let next = self.next(&record, &rendered, live.as_ref())?;
         if let Some(texts) = &mut self.texts {
             texts.check_kept(&next, report);
         }
@@ -273,7 +274,10 @@ impl Applying<'_, '_> {
         if let Some(live) = live.filter(|live| *live != next) {
             self.tally.compare(&live, &next);
         }
-        self.publication.put_prepared(PreparedProduct::new(next)?)?;
+        self.publication.put_prepared(match next == rendered {
+            true => record.product,
+            false => PreparedProduct::new(next)?,
+        })?;
         Ok(())
     }
 
@@ -288,16 +292,19 @@ impl Applying<'_, '_> {
     fn next(
         &mut self,
         record: &Staged,
+        rendered: &StoredProduct,
         live: Option<&StoredProduct>,
     ) -> anyhow::Result<StoredProduct> {
-        let mut next = record.product.product()?;
-        let rendered = stored_content(&next)?;
+        let mut next = rendered.clone();
+        let rendered = stored_content(rendered)?;
         let mut content = match live {
             None => rendered.clone(),
             Some(live) => record.update(&rendered).apply(&stored_content(live)?),
         };
         if record.may_name_texts {
-            self.held_texts.resolve(&rendered, &mut content)?;
+            let brought = &self.together.texts;
+            self.held_texts
+                .resolve((&rendered, brought), self.publication, &mut content)?;
         }
         if let Some(texts) = &mut self.texts {
             texts.put(&next.code, self.publication, &mut content)?;

@@ -73,7 +73,7 @@ impl Checkers {
 
     /// Adds a record. Returns outcomes that are due: of earlier records, or of none.
     pub(super) fn push(&mut self, record: Record) -> Vec<Outcome> {
-        self.batch_bytes += record.json.len();
+        self.batch_bytes += record.len_bytes();
         self.batch.push(record);
         match self.batch.len() == MAX_BATCH_RECORDS || self.batch_bytes > MAX_BATCH_BYTES {
             true => self.hand_over(),

@@ -40,21 +40,33 @@ impl<'s> HeldTexts<'s> {
         publication: &mut dyn Publication,
     ) -> Result<(), StoreError> {
         for OwnText { digest, .. } in texts {
-            if !self.held.contains(digest)
-                && let Some(packed) = brought.get(digest)
-            {
-                publication.put_text(digest, &packed)?;
-                self.held.insert(*digest);
-            }
+            self.put_brought(digest, brought, publication)?;
         }
         Ok(())
     }
 
-    /// Replaces the addresses that a record brought into a product's content by the texts, if the store has them. `loaded` is the
-    /// record's content.
+    /// Stores a text, if a record of this load brought it.
+    fn put_brought(
+        &mut self,
+        digest: &TextDigest,
+        brought: &BroughtTexts,
+        publication: &mut dyn Publication,
+    ) -> Result<(), StoreError> {
+        if !self.held.contains(digest)
+            && let Some(packed) = brought.get(digest)
+        {
+            publication.put_text(digest, &packed)?;
+            self.held.insert(*digest);
+        }
+        Ok(())
+    }
+
+    /// Replaces the addresses that a record brought into a product's content by the texts, if this load brings them or the store
+    /// has them. `loaded` is the record's content.
     pub(super) fn resolve(
         &mut self,
-        loaded: &Content,
+        (loaded, brought): (&Content, &BroughtTexts),
+        publication: &mut dyn Publication,
         content: &mut Content,
     ) -> Result<(), StoreError> {
         for (name, loaded) in loaded.texts.iter() {
@@ -62,12 +74,14 @@ impl<'s> HeldTexts<'s> {
             if let Text::Outside(url) = loaded
                 && text == loaded
                 && let Some(digest) = TextDigest::in_address(url.as_str())
-                && self.has(&digest)?
             {
-                *text = Text::Own {
-                    digest,
-                    source: None,
-                };
+                self.put_brought(&digest, brought, publication)?;
+                if self.has(&digest)? {
+                    *text = Text::Own {
+                        digest,
+                        source: None,
+                    };
+                }
             }
         }
         Ok(())

@@ -206,6 +206,8 @@ pub struct LoadSettings {
     pub on_error: OnError,
     /// Limits of the guard that replace the default ones.
     pub allowances: Vec<Allowance>,
+    /// Sheet to read of workbooks; by default the first.
+    pub sheet: Option<String>,
     /// Directory of Markdown files that replace the products' texts.
     pub texts: Option<PathBuf>,
     /// Name of the author.
@@ -225,6 +227,7 @@ impl LoadSettings {
             intent: Intent::Apply,
             on_error: OnError::Reject,
             allowances: Vec::new(),
+            sheet: None,
             texts: None,
             by,
             note: None,
@@ -254,6 +257,7 @@ pub fn load(
         Mode::Replace | Mode::Merge { .. } => Shape::Whole,
     };
     let mut reading = Reading::new(settings.on_error, shape, progress);
+    reading.sheet.clone_from(&settings.sheet);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));
@@ -265,15 +269,15 @@ pub fn load(
         };
         reading.read(&name, bytes)?;
     }
+    let texts = match &settings.texts {
+        Some(directory) => Some(reading.texts(directory, &settings.mode)?),
+        None => None,
+    };
     // Inputs were read to their end, so a slow one doesn't hold the store; and what is patched stays live until the commit.
     let mut publication = None;
     if shape == Shape::Patch {
         reading.check_patches(&mut **publication.insert(begin()?))?;
     }
-    let texts = match &settings.texts {
-        Some(directory) => Some(reading.texts(directory, &settings.mode)?),
-        None => None,
-    };
     reading.check_retirements(settings.mode.retirements(), texts.as_ref());
     let (mut report, records) = reading.finish();
     if let Some(mut records) = records {

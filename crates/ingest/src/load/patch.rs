@@ -10,11 +10,7 @@ use vitrine_store::record::StoredProduct;
 use vitrine_store::{Publication, StoreError};
 
 use super::json::Node;
-use super::read::columns::{COLUMNS, Of};
 use crate::assortments::suggest;
-
-/// Name of the detail object in patches that don't name the payout type, such as rows of a table without that column.
-pub(crate) const DETAIL: &str = "*";
 
 /// Maximum number of codes that aren't live for which the nearest live one is looked for.
 const MAX_SUGGESTIONS: usize = 10;
@@ -28,6 +24,16 @@ pub(crate) enum Base {
     Live(Live),
     /// It is a patch, but its code isn't live, or can't be read; with the live code that is most like it.
     NotLive(Option<ProductCode>),
+}
+
+impl Base {
+    /// Returns the payout type of the live product.
+    pub(super) fn payout_type(&self) -> Option<&str> {
+        match self {
+            Self::Live(live) => Some(&live.payout_type),
+            Self::None | Self::NotLive(_) => None,
+        }
+    }
 }
 
 /// A live product as loads brought it.
@@ -65,6 +71,17 @@ impl Live {
             json: Node::Object(members).to_json(),
             payout_type,
         })
+    }
+}
+
+impl Live {
+    /// Returns the product with a patch merged into it. Its payout type stays.
+    pub(super) fn merged_with<'a>(&'a self, patch: &Node<'a>) -> Node<'a> {
+        let mut merged = merge(Node::parse(&self.json).0, patch);
+        if let Some(payout_type) = merged.member_mut("payout_type") {
+            *payout_type = Node::Text(Cow::Borrowed(&self.payout_type));
+        }
+        merged
     }
 }
 
@@ -120,35 +137,9 @@ impl Bases {
     }
 }
 
-/// Gives the detail object of a patch the name that it has in the product. Fields that products of this payout type don't
-/// have are left out where they are empty: a table has the columns of all.
-pub(super) fn name_detail<'a>(patch: &mut Node<'a>, payout_type: &'a str) {
-    let Node::Object(members) = patch else {
-        return;
-    };
-    let Some((key, detail)) = members.iter_mut().find(|(key, _)| key == DETAIL) else {
-        return;
-    };
-    *key = Cow::Borrowed(payout_type);
-    for column in &COLUMNS {
-        if let (Of::Types(_), [way @ .., last]) = (column.of, column.path)
-            && !column.of.has(payout_type)
-            && let Some(Node::Object(members)) = way
-                .iter()
-                .try_fold(&mut *detail, |node, key| node.member_mut(key))
-        {
-            members.retain(|(key, value)| key != last || *value != Node::Null);
-        }
-    }
-    // Objects that only such columns made.
-    if let Node::Object(members) = detail {
-        members.retain(|(_, value)| *value != Node::Object(Vec::new()));
-    }
-}
-
 /// Merges a patch into a product like RFC 7396, but for `null`, which stays as a value: an absent member stays, an object merges,
 /// all else replaces.
-pub(super) fn merge<'a>(base: Node<'a>, patch: &Node<'a>) -> Node<'a> {
+fn merge<'a>(base: Node<'a>, patch: &Node<'a>) -> Node<'a> {
     let (mut members, changes) = match (base, patch) {
         (Node::Object(members), Node::Object(changes)) => (members, changes),
         (_, patch) => return patch.clone(),

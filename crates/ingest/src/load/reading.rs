@@ -24,7 +24,10 @@ use super::staged::Staged;
 use super::texts::{self, TextFiles};
 
 /// Number of patches whose products are read together.
-const MAX_FEW_PATCHES: usize = 256;
+const MAX_FEW_PATCHES: usize = 64;
+
+/// Maximum length of the patches of a load together, in bytes: they wait in memory.
+const MAX_PATCH_BYTES: usize = 512 << 20;
 
 /// Handling of a load with faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub enum OnError {
 /// Results of reading so far.
 pub(super) struct Reading<'p> {
     pub(super) report: Report,
+    /// Sheet to read of workbooks; by default the first.
+    pub(super) sheet: Option<String>,
     progress: &'p dyn Progress,
     /// Codes in the inputs.
     codes: FirstPlaces,
@@ -49,8 +54,10 @@ pub(super) struct Reading<'p> {
     /// Codes of rejected records, with their places.
     rejected_codes: HashMap<String, Place>,
     shape: Shape,
-    /// Patches, which wait for the publish that finds what they stand on.
-    patches: Vec<Record>,
+    /// Patches, which wait for the publish that finds what they stand on, each with its code, if that can be read.
+    patches: Vec<(Option<ProductCode>, Item)>,
+    /// Their length, in bytes.
+    patch_bytes: usize,
     staged: Vec<Staged>,
     together: Arc<Together>,
     checkers: Checkers,
@@ -67,6 +74,7 @@ impl<'p> Reading<'p> {
         };
         Self {
             report: Report::default(),
+            sheet: None,
             progress,
             codes: FirstPlaces::default(),
             skips,
@@ -74,6 +82,7 @@ impl<'p> Reading<'p> {
             rejected_codes: HashMap::new(),
             shape,
             patches: Vec::new(),
+            patch_bytes: 0,
             staged: Vec::new(),
             checkers: Checkers::new(&together),
             together,
@@ -86,7 +95,8 @@ impl<'p> Reading<'p> {
         let file: Arc<str> = name.into();
         let mut is_empty = true;
         let reader = BufReader::with_capacity(1 << 16, bytes);
-        read::read(name, reader, self.shape, &mut |item| {
+        let sheet = self.sheet.clone();
+        read::read(name, sheet.as_deref(), reader, self.shape, &mut |item| {
             is_empty = false;
             self.take(&file, item);
         })
@@ -112,12 +122,19 @@ impl<'p> Reading<'p> {
             Item::Record(mut record) => {
                 // All records share one name.
                 record.place.file = Arc::clone(file);
-                if self.shape == Shape::Patch {
-                    self.patches.push(record);
-                    return;
+                match self.shape {
+                    Shape::Whole => self.check(record),
+                    Shape::Patch => {
+                        let (node, _) = Node::parse(&record.json);
+                        let code = node.member("code").and_then(Node::text);
+                        let code = code.and_then(|code| code.trim().parse().ok());
+                        self.wait(code, record.json.len(), Item::Record(record));
+                    }
                 }
-                let due = self.checkers.push(record);
-                due.into_iter().for_each(|outcome| self.settle(outcome));
+            }
+            Item::Row(row) => {
+                let (code, length) = (row.code().parse().ok(), row.len_bytes());
+                self.wait(code, length, Item::Row(row));
             }
             Item::Unreadable {
                 findings,
@@ -129,6 +146,26 @@ impl<'p> Reading<'p> {
         }
     }
 
+    fn check(&mut self, record: Record) {
+        let due = self.checkers.push(record);
+        due.into_iter().for_each(|outcome| self.settle(outcome));
+    }
+
+    /// Keeps a patch until all inputs were read.
+    fn wait(&mut self, code: Option<ProductCode>, length: usize, patch: Item) {
+        self.patch_bytes += length;
+        if self.patch_bytes > MAX_PATCH_BYTES {
+            let message = format!(
+                "patches can have {} MiB together; load them in parts",
+                MAX_PATCH_BYTES >> 20
+            );
+            self.fail(anyhow::Error::msg(message));
+            self.patches.clear();
+            return;
+        }
+        self.patches.push((code, patch));
+    }
+
     /// Checks the patches, on what is live where a publish begins.
     pub(super) fn check_patches(
         &mut self,
@@ -137,15 +174,30 @@ impl<'p> Reading<'p> {
         let mut patches = std::mem::take(&mut self.patches).into_iter();
         let mut bases = Bases::default();
         loop {
-            let few: Vec<Record> = patches.by_ref().take(MAX_FEW_PATCHES).collect();
+            let few = patches.by_ref().take(MAX_FEW_PATCHES);
+            let (codes, few): (Vec<_>, Vec<Item>) = few.unzip();
             if few.is_empty() {
                 break;
             }
-            let codes: Vec<Option<ProductCode>> = few.iter().map(code_of).collect();
-            for (mut record, base) in few.into_iter().zip(bases.of(&codes, publication)?) {
-                record.set_base(base);
-                let due = self.checkers.push(record);
-                due.into_iter().for_each(|outcome| self.settle(outcome));
+            for (patch, base) in few.into_iter().zip(bases.of(&codes, publication)?) {
+                let item = match patch {
+                    Item::Row(row) => row.record(self.shape, base.payout_type()),
+                    other => other,
+                };
+                match item {
+                    Item::Record(mut record) => {
+                        record.set_base(base);
+                        self.check(record);
+                    }
+                    Item::Unreadable {
+                        findings,
+                        is_record,
+                    } => {
+                        self.settle_all();
+                        self.take_unreadable(findings, is_record);
+                    }
+                    Item::Row(_) | Item::Warning(_) => {}
+                }
             }
         }
         self.settle_all();
@@ -198,7 +250,7 @@ impl<'p> Reading<'p> {
                 Some(_) => {}
                 None => self.report.rejected.keeps_all = true,
             }
-            self.reject(&findings, Some(&record.json));
+            self.reject(&findings, record.whole_json());
         } else if let Some(staged) = staged
             && (self.skips || !self.report.has_faults())
         {
@@ -215,8 +267,11 @@ impl<'p> Reading<'p> {
     /// Keeps a record without faults.
     fn keep(&mut self, mut staged: Staged, record: &Record) {
         // Another record of its code may still be rejected, and then this one is, too.
-        if self.rejected.is_some() {
-            staged.json = Some(record.json.as_str().into());
+        if self.rejected.is_some()
+            && let Some(json) = record.whole_json()
+            && let Err(error) = staged.keep_json(json)
+        {
+            self.fail(error.into());
         }
         self.staged.push(staged);
     }
@@ -325,12 +380,6 @@ impl<'p> Reading<'p> {
         };
         (self.report, Some(records))
     }
-}
-
-/// Returns the code of a record, if it can be read.
-fn code_of(record: &Record) -> Option<ProductCode> {
-    let (node, _) = Node::parse(&record.json);
-    node.member("code")?.text()?.trim().parse().ok()
 }
 
 /// Returns the warning about a code that differs from `other` only in case.

@@ -53,7 +53,7 @@ impl Records {
             let finding = duplicate(first, record.code().as_str(), other);
             report.rejected.records += 1;
             if let Some(file) = &mut self.rejected {
-                file.add(std::slice::from_ref(&finding), record.json.as_deref())?;
+                file.add(std::slice::from_ref(&finding), record.json()?.as_deref())?;
             }
             report.add(finding);
         }

@@ -2,6 +2,7 @@
 //! So a slow input never holds the store, and all faults are found before a publish begins.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vitrine_model::code::ProductCode;
@@ -25,9 +26,12 @@ pub(super) struct Staged {
     pub(super) may_name_texts: bool,
     /// Texts that the record doesn't name, a bit for each, and [`KEEPS_LOCALE`].
     keeps: u8,
-    /// Its JSON, if it may have to be written back.
-    pub(super) json: Option<Box<str>>,
+    /// Its JSON, packed, if it may have to be written back.
+    json: Option<Vec<u8>>,
 }
+
+/// Level at which JSON is packed: the fastest.
+const PACKING_LEVEL: i32 = 1;
 
 /// Bit of a record that doesn't name a locale, beside those of the seven texts.
 const KEEPS_LOCALE: u8 = 1 << 7;
@@ -76,6 +80,27 @@ impl Staged {
             keeps,
             json: None,
         })
+    }
+
+    /// Keeps its JSON, to be written back if another record of its code is rejected.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be compressed.
+    pub(super) fn keep_json(&mut self, json: &str) -> io::Result<()> {
+        self.json = Some(zstd::encode_all(json.as_bytes(), PACKING_LEVEL)?);
+        Ok(())
+    }
+
+    /// Returns its JSON, if it was kept.
+    ///
+    /// # Errors
+    ///
+    /// If its memory was damaged.
+    pub(super) fn json(&self) -> io::Result<Option<String>> {
+        let unpacked = self.json.as_deref().map(zstd::decode_all).transpose()?;
+        let text = unpacked.map(String::from_utf8).transpose();
+        text.map_err(io::Error::other)
     }
 
     pub(super) fn code(&self) -> &ProductCode {

@@ -58,7 +58,7 @@ fn on<'s>(
     }))
 }
 
-/// Puts the base of a revision, and retires all else: with the overrides of now, that is the catalog after a rollback. Returns
+/// Puts the base of a revision, and retires all else: under the current overrides, that is the catalog after a rollback. Returns
 /// whether the revision exists.
 ///
 /// # Errors
@@ -104,13 +104,12 @@ pub(super) fn in_batches(
             "stopped".into()
         })
     });
-    match failure {
-        Some(error) => Err(error),
-        None => {
-            take(&few)?;
-            Ok(found?.is_some())
-        }
+    if let Some(error) = failure {
+        return Err(error);
     }
+    let is_there = found?.is_some();
+    take(&few)?;
+    Ok(is_there)
 }
 
 /// A publish of bases in progress.

@@ -13,7 +13,7 @@ use super::publication::{damaged, in_batches};
 use super::{Override, publish, restore};
 use crate::load::plan::{Detail, Plan};
 
-/// Returns what clients would see change by a rollback, which restores what loads had brought, under the overrides of now;
+/// Returns what clients would see change by a rollback, which restores what loads had brought, under the current overrides;
 /// `None` if the revision doesn't exist.
 ///
 /// # Errors
@@ -37,10 +37,13 @@ pub fn plan(store: &Store, number: u64) -> Result<Option<Plan>, StoreError> {
         }
         Ok(())
     })?;
+    if !found {
+        return Ok(None);
+    }
     for code in live.retire_others()? {
         plan.retire(&code);
     }
-    Ok(found.then_some(plan))
+    Ok(Some(plan))
 }
 
 /// Outcome of a rollback.

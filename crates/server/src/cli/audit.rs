@@ -92,7 +92,7 @@ impl Audit {
             ];
             table.add_row(cells.map(|cell| single_line(&cell).into_owned()));
         }
-        print(&format!("{}\n", table.trim_fmt()))?;
+        print(&format!("{}\n", output::fitted(table)))?;
         Ok(Outcome::Done)
     }
 }

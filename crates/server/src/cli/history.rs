@@ -116,7 +116,7 @@ impl History {
                 single_line(&shown(note.note.as_deref().unwrap_or_default())).into_owned(),
             ]);
         }
-        print(&format!("{}\n", table.trim_fmt()))?;
+        print(&format!("{}\n", output::fitted(table)))?;
         self.done(has_older, "revisions")
     }
 

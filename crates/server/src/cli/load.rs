@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use tempfile::TempDir;
+use vitrine_ingest::export::Workbook;
 use vitrine_ingest::load::apply::{Intent, Mode, Retirement};
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::load::plan::Listing;
@@ -16,6 +17,7 @@ use vitrine_ingest::load::report::{Place, Report, Verdict, shown};
 use vitrine_ingest::load::{self, Input, LoadSettings, OnError};
 use vitrine_store::{IfMissing, Store, StoreError};
 
+use super::export::RecordFormat;
 use super::plain_text::PlainText;
 use super::progress::Bars;
 use super::store_args::temporary;
@@ -35,13 +37,13 @@ Examples:
   vitrine load --on-error skip products.ndjson
   vitrine load --allow retire=60% smaller.ndjson
   curl -s https://feed.example/products | vitrine load -
-  vitrine load --template csv > products.csv";
+  vitrine load --template xlsx > products.xlsx";
 
 /// Load products from files: they become the whole catalog in one transaction; with `--mode merge`, a part of it, and with
 /// `--mode patch`, changed fields.
 ///
 /// A file contains one product a line (NDJSON), an array of products, one product, a list response of the API, or
-/// CSV, optionally compressed with gzip or zstd; the format is detected by content. All files of a directory are
+/// CSV or a workbook (XLSX), optionally compressed with gzip or zstd; the format is detected by content. All files of a directory are
 /// loaded. A product is the API's own product object. Its texts are addresses (description_markdown_url) or
 /// Markdown (description_md). A record is the whole product, and a missing column empties its field (texts excepted),
 /// except with `--mode patch`. If there is any fault, all faults are reported and nothing is changed.
@@ -70,6 +72,9 @@ pub(super) struct Load {
     /// products each), `emptied-fields` (20% of those with a value there), `currencies`, `amounts` or `discounts` changed tenfold (5% each). Give it once for each.
     #[arg(long, value_name = "NAME=PERCENT%")]
     allow: Vec<Allowance>,
+    /// Load this sheet of a workbook. By default the first.
+    #[arg(long, value_name = "NAME")]
+    sheet: Option<String>,
     /// Load the Markdown below this directory (CODE/description.md, CODE/terms_consumer.md and so on) with
     /// the products.
     #[arg(long, value_name = "DIRECTORY")]
@@ -93,8 +98,10 @@ pub(super) struct Load {
 /// A format that has a template.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Template {
-    /// A table for spreadsheets.
+    /// A table of a program.
     Csv,
+    /// A workbook for spreadsheets.
+    Xlsx,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -117,9 +124,17 @@ enum OnErrorArg {
 
 impl Load {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        if let Some(Template::Csv) = self.template {
-            print(CSV_TEMPLATE)?;
-            return Ok(Outcome::Done);
+        match self.template {
+            Some(Template::Csv) => {
+                print(CSV_TEMPLATE)?;
+                return Ok(Outcome::Done);
+            }
+            Some(Template::Xlsx) => {
+                RecordFormat::Xlsx.check_output();
+                io::copy(&mut Workbook::template()?.finish()?, &mut output::stdout())?;
+                return Ok(Outcome::Done);
+            }
+            None => {}
         }
         let settings = self.settings()?;
         let input = |path: &PathBuf| match path.as_os_str() == "-" {
@@ -181,6 +196,7 @@ impl Load {
             intent,
             on_error,
             allowances: self.allow.clone(),
+            sheet: self.sheet.clone(),
             texts: self.texts.clone(),
             note: self.note.clone(),
             ..LoadSettings::replace(operator())
@@ -231,7 +247,7 @@ impl Load {
         let name = path.file_name().unwrap_or(OsStr::new("input"));
         let name = name.to_string_lossy();
         let mut stem = name.as_ref();
-        for ending in [".gz", ".zst", ".ndjson", ".jsonl", ".json", ".csv"] {
+        for ending in [".gz", ".zst", ".ndjson", ".jsonl", ".json", ".csv", ".xlsx"] {
             stem = stem.strip_suffix(ending).unwrap_or(stem);
         }
         path.with_file_name(format!("{stem}.rejected.ndjson"))

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use rustix::io::Errno;
 use vitrine_ingest::escape::lines;
 use vitrine_ingest::load::plan::Listing;
@@ -27,37 +27,61 @@ pub(super) fn stderr() -> Output<Stderr> {
     Output::new(io::stderr())
 }
 
-/// Minimum width of a column on average, in characters; if a terminal has less, the last columns are left out.
-const MIN_COLUMN_WIDTH: usize = 10;
-
-/// Returns a table with these columns, the most important first. It [fits](fit).
+/// Returns a table with these columns, the most important first.
 pub(super) fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
-    fit(&mut table);
     table
 }
 
-/// Makes a table fit the width of the terminal, if it is printed on one: cells wrap, but for those of the first column, which
-/// people copy.
-pub(super) fn fit(table: &mut Table) {
+/// Returns a table as text. If it is printed on a terminal, it fits the width: cells wrap, and the last columns are left out, which
+/// a line below says.
+pub(super) fn fitted(table: Table) -> String {
     let width = rustix::termios::tcgetwinsize(io::stdout());
-    if let Some(width) = width
-        .ok()
-        .map(|size| size.ws_col)
-        .filter(|width| *width > 0)
-    {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(width);
-        let shown = usize::from(width) / MIN_COLUMN_WIDTH;
-        for (index, column) in table.column_iter_mut().enumerate() {
-            if index == 0 {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            } else if index >= shown {
-                column.set_constraint(ColumnConstraint::Hidden);
-            }
-        }
+    match width.map(|size| size.ws_col) {
+        Ok(width) if width > 0 => fitted_to(width, table),
+        _ => table.trim_fmt(),
+    }
+}
+
+/// Width to which cells wrap, in characters: that of a time, so that none is split.
+const WRAPPED_WIDTH: u16 = 20;
+
+/// Blanks around each cell.
+const PADDING: u16 = 2;
+
+fn fitted_to(width: u16, mut table: Table) -> String {
+    let widths = table.column_max_content_widths();
+    // People copy what is in the first column, such as codes.
+    let least = |(index, own): (usize, &u16)| match index {
+        0 => (*own).min(width / 2),
+        _ => (*own).min(WRAPPED_WIDTH),
+    };
+    let mut left = width;
+    let mut fits = |width: &u16| {
+        left = left.saturating_sub(width + PADDING);
+        left > 0
+    };
+    let least: Vec<u16> = widths.iter().enumerate().map(least).collect();
+    let shown = least.iter().take_while(|width| fits(width)).count().max(1);
+    let header = table.header().into_iter().flat_map(|row| row.cell_iter());
+    let hidden: Vec<String> = header.skip(shown).map(|cell| cell.content()).collect();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_constraint(match index < shown {
+            true => ColumnConstraint::LowerBoundary(Width::Fixed(least[index] + PADDING)),
+            false => ColumnConstraint::Hidden,
+        });
+    }
+    let text = table.trim_fmt();
+    match &hidden[..] {
+        [] => text,
+        hidden => format!(
+            "{text}\n(no room for {}: widen the terminal, or use a pipe)",
+            hidden.join(", ")
+        ),
     }
 }
 

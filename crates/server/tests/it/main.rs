@@ -116,6 +116,8 @@ mod load_spreadsheet_damage;
 mod load_spreadsheets;
 mod load_values;
 mod load_with_texts;
+mod load_workbook_limits;
+mod load_workbooks;
 mod logs;
 mod long_discounts;
 mod manual;

@@ -10,7 +10,6 @@ use vitrine_model::product::{
 use super::content;
 use super::fields::{Context, Faulty, Fields};
 use crate::load::json::{Node, write_text};
-use crate::load::patch::Base;
 use crate::load::pointer::At;
 use crate::load::read::columns::KNOWN_TYPES;
 use crate::load::rejected::REASONS;
@@ -75,11 +74,7 @@ pub(super) fn read(
 
 /// Returns the length of a detail object as JSON, without Markdown; 0 if the whole record is short enough.
 fn detail_bytes(context: &Context<'_>, detail: &Fields<'_>) -> usize {
-    let patched = match context.record.base() {
-        Base::Live(live) => live.json.len(),
-        Base::None | Base::NotLive(_) => 0,
-    };
-    if context.record.json.len() + patched <= MAX_DETAIL_BYTES {
+    if context.record.len_bytes() <= MAX_DETAIL_BYTES {
         return 0;
     }
     let length = |node: &Node<'_>| node.to_json().len();
@@ -257,7 +252,15 @@ fn denominations(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Denom
             }
             DenominationType::Open => {
                 let message = "a suggested amount outside of minimum_value and maximum_value";
-                context.warn_together(&at, outside(index), "suggestion_outside", message);
+                context.warn_together(
+                    (&at, outside(index)),
+                    (
+                        &fields,
+                        &["type", "minimum_value", "maximum_value", "available_list"],
+                    ),
+                    "suggestion_outside",
+                    message,
+                );
             }
         }
     }

@@ -21,6 +21,9 @@ use crate::load::report::{Finding, Severity, shown, shown_pointer};
 /// Maximum number of items of a list that are compared with each other; those of longer lists are hashed.
 const MAX_COMPARED: usize = 32;
 
+/// End of a message about a value that a patch leaves as it is.
+const LIVE_VALUE: &str = "; this is the live product's value, which the patch leaves as it is";
+
 /// Error of a value whose fault is in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Faulty;
@@ -129,20 +132,28 @@ impl Context<'_> {
         rule: &'static str,
         message: impl Into<String>,
     ) {
-        if self.patch.is_none_or(|patch| at.find(patch).is_some()) {
-            self.warn_together(at, value, rule, message);
+        // Beyond the limit, it is only counted.
+        if self.counts[Severity::Warning as usize] > MAX_PROBLEMS || self.states(at) {
+            self.add(Severity::Warning, at, value, rule, message.into());
         }
     }
 
-    /// Reports a warning about values that don't go together.
+    /// Reports a warning about a value that doesn't go together with others; of a patch only if it has one of these fields.
     pub(super) fn warn_together(
         &mut self,
-        at: &At<'_>,
-        value: Option<&Node<'_>>,
+        (at, value): (&At<'_>, Option<&Node<'_>>),
+        (fields, keys): (&Fields<'_>, &[&str]),
         rule: &'static str,
-        message: impl Into<String>,
+        message: &str,
     ) {
-        self.add(Severity::Warning, at, value, rule, message.into());
+        if keys.iter().any(|key| self.states(&fields.at.key(key))) {
+            self.add(Severity::Warning, at, value, rule, message.to_owned());
+        }
+    }
+
+    /// Returns true if the record itself has a value, not the live product that it patches.
+    pub(super) fn states(&self, at: &At<'_>) -> bool {
+        self.patch.is_none_or(|patch| at.find(patch).is_some())
     }
 
     fn add(
@@ -159,14 +170,18 @@ impl Context<'_> {
             return;
         }
         let pointer = at.to_string();
+        let (place, kept) = match self.states(at) {
+            true => (self.record.place_of(&pointer), ""),
+            false => (self.record.place.clone(), LIVE_VALUE),
+        };
         self.findings.push(Finding {
             severity,
-            place: self.record.place_of(&pointer),
+            place,
             code: self.code.clone(),
             pointer: shown_pointer(&pointer),
             value: value.map(|node| shown(&node.to_json())),
             rule,
-            message,
+            message: message + kept,
         });
     }
 

@@ -22,7 +22,7 @@ use vitrine_model::single_line::SingleLine;
 
 use self::fields::{Context, Faulty, Fields};
 use super::json::{MAX_PROBLEMS, Node};
-use super::patch::{Base, Live, merge, name_detail};
+use super::patch::{Base, Live};
 use super::pointer::At;
 use super::read::Record;
 use super::read::columns::Stated;
@@ -58,7 +58,7 @@ pub fn check(record: &Record, findings: &mut Vec<Finding>) -> Checked {
 
 /// As [`check`]. Adds the fields that the record has to `stated`.
 pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &Stated) -> Checked {
-    let (mut node, problems) = Node::parse(&record.json);
+    let (node, problems) = Node::parse(&record.json);
     stated.add(&node);
     let code = match &node {
         Node::Object(members) => match Fields::new(members, At::ROOT).get("code") {
@@ -80,10 +80,7 @@ pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &
         });
     }
     let merged = match record.base() {
-        Base::Live(live) => {
-            name_detail(&mut node, &live.payout_type);
-            Some(merge(Node::parse(&live.json).0, &node))
-        }
+        Base::Live(live) => Some(live.merged_with(&node)),
         Base::None | Base::NotLive(_) => None,
     };
     let mut context = Context {
@@ -131,13 +128,17 @@ fn checked_object(
     stated: &Fields<'_>,
     whole: &Node<'_>,
 ) -> Result<(Product, ContentUpdate), Faulty> {
+    let mut is_same_type = Ok(());
     match context.record.base() {
         Base::None => {}
-        Base::Live(live) => payout_type_stays(context, stated, live)?,
+        Base::Live(live) => is_same_type = payout_type_stays(context, stated, live),
         Base::NotLive(nearest) => return Err(not_live(context, stated, nearest.as_ref())),
     }
     match whole {
-        Node::Object(members) => product(context, &Fields::new(members, At::ROOT)),
+        Node::Object(members) => {
+            let product = product(context, &Fields::new(members, At::ROOT));
+            is_same_type.and(product)
+        }
         _ => Err(Faulty),
     }
 }
@@ -169,8 +170,9 @@ fn payout_type_stays(
         None => Ok(()),
         Some(Node::Text(text)) if text.trim() == own => Ok(()),
         Some(_) => {
-            let message =
-                format!("expected `{own}`, as the live product has: a patch can't change it");
+            let message = format!(
+                "expected `{own}`, as the live product has, or no value: a patch can't change it"
+            );
             Err(context.fault_as(
                 &fields.at.key(key),
                 fields.get(key),
@@ -217,8 +219,8 @@ fn product(
         let message = "the product is disabled, but can be ordered";
         let at = fields.at.key("is_orderable");
         context.warn_together(
-            &at,
-            fields.get("is_orderable"),
+            (&at, fields.get("is_orderable")),
+            (fields, &["is_orderable", "state"]),
             "disabled_orderable",
             message,
         );

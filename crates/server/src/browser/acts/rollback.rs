@@ -20,7 +20,7 @@ fn page(context: &Context<'_>) -> ActPage {
     );
     ActPage::new(
         "Roll back the catalog",
-        "Makes an old revision live again, as a new one; nothing is rewritten. The overrides of now stay on top of what loads had brought by then.",
+        "Makes an old revision live again, as a new one; nothing is rewritten. Current overrides stay in force over it.",
         vec![
             Field::new(context, FieldKind::Line, "revision", words),
             Field::note(context),
@@ -98,7 +98,7 @@ fn planned(number: u64, plan: &Plan) -> Told {
     }
     if told.lines.is_empty() {
         told.lines.push(format!(
-            "Clients would see no change: with the overrides of now, the products of revision {number} are those that are live."
+            "Clients would see no change: under the current overrides, the products of revision {number} are those that are live."
         ));
     }
     told.plan = Some(plan_digest(&format!("{number} {plan:?}")));

@@ -190,7 +190,7 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
             single_line(&shown(version.note.as_deref().unwrap_or_default())).into_owned(),
         ]);
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 
@@ -215,7 +215,7 @@ fn history(store: &Store, output: OutputArgs, limit: u32, name: &str) -> anyhow:
             single_line(&shown(version.note.as_deref().unwrap_or_default())).into_owned(),
         ]);
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 

@@ -184,7 +184,7 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
             time(record.last_used_at),
         ]);
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 

@@ -73,7 +73,7 @@ impl Usage {
                 day.counts.charged.to_string(),
             ]);
         }
-        print(&format!("{}\n", table.trim_fmt()))?;
+        print(&format!("{}\n", output::fitted(table)))?;
         Ok(Outcome::Done)
     }
 }

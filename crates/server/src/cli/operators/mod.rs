@@ -305,6 +305,6 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
             to_second(operator.created_at).to_string(),
         ]);
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }

@@ -327,5 +327,5 @@ pub(super) fn table(overrides: &[Result<Override, Box<Unreadable>>]) -> String {
             single_line(&shown(made.note.as_deref().unwrap_or_default())).into_owned(),
         ]);
     }
-    format!("{}\n", table.trim_fmt())
+    format!("{}\n", output::fitted(table))
 }

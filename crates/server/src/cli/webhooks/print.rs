@@ -58,7 +58,7 @@ pub(super) fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome>
         ];
         table.add_row(cells.map(|cell| single_line(&cell).into_owned()));
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 
@@ -95,7 +95,7 @@ pub(super) fn show(store: &Store, id: &str, output: OutputArgs) -> anyhow::Resul
         ];
         table.add_row(cells.map(|cell| single_line(&cell).into_owned()));
     }
-    print(&format!("{text}\n{}\n", table.trim_fmt()))?;
+    print(&format!("{text}\n{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 
