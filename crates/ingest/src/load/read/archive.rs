@@ -41,23 +41,23 @@ pub(super) fn spool(mut input: impl Read) -> io::Result<File> {
     }
 }
 
-/// Returns the entries of an archive, once all of them are checked.
-pub(super) fn parts(file: &File) -> io::Result<Vec<Part>> {
+/// Returns the entries of an archive once all of them are checked.
+pub(super) fn checked(file: &File, mut entries: Vec<Entry>) -> io::Result<Vec<Part>> {
     let (mut left, mut budget) = (MAX_UNPACKED_BYTES, Budget::default());
-    let mut parts = directory(file)?;
-    for part in &mut parts {
-        check(file, part, &mut left, &mut budget)?;
+    for entry in &mut entries {
+        check(file, entry, &mut left, &mut budget)?;
     }
-    Ok(parts.into_iter().map(|entry| entry.part).collect())
+    Ok(entries.into_iter().map(|entry| entry.part).collect())
 }
 
-struct Entry {
-    part: Part,
+/// Entry that isn't checked yet.
+pub(super) struct Entry {
+    pub(super) part: Part,
     is_deflated: bool,
 }
 
 /// Reads the directory at the end of an archive.
-fn directory(mut file: &File) -> io::Result<Vec<Entry>> {
+pub(super) fn entries(mut file: &File) -> io::Result<Vec<Entry>> {
     let length = file.seek(SeekFrom::End(0))?;
     let end = length.checked_sub(22).ok_or_else(damaged)?;
     let end_record = bytes(file, end, 22)?;

@@ -50,7 +50,7 @@ impl Budget {
     }
 }
 
-/// What is known of a part's markup.
+/// Findings about a part's markup.
 #[derive(Default)]
 pub(super) struct Markup {
     /// Number of hidden rows with cells, and the first.

@@ -7,7 +7,7 @@ use calamine::{
     DataRef, ExcelDateTime, Reader as _, SheetType, SheetVisible, Xlsx, XlsxCellReader,
 };
 
-use super::archive::{self, Part};
+use super::archive::{self, Entry, Part};
 use super::markup::Markup;
 use super::table::{self, Cell, ERROR_VALUE, Row, Rows};
 use super::{Item, MAX_RECORD_BYTES, MAX_ROWS, Shape, Sink, broken};
@@ -47,8 +47,9 @@ pub(super) fn read(
         return Err(broken("sheet", message.to_owned()));
     }
     let packed = archive::spool(io::Cursor::new(head).chain(input))?;
-    let parts = archive::parts(&packed)?;
-    check_format(&parts)?;
+    let entries = archive::entries(&packed)?;
+    check_format(&entries)?;
+    let parts = archive::checked(&packed, entries)?;
     let mut workbook = Xlsx::new(packed.try_clone()?).map_err(|error| unreadable(&error))?;
     let name = sheet_name(&workbook, sheet)?;
     let place = Place {
@@ -77,8 +78,8 @@ pub(super) fn read(
 }
 
 /// Refuses workbooks of other formats.
-fn check_format(parts: &[Part]) -> io::Result<()> {
-    let has = |name: &str| parts.iter().any(|part| part.name == name);
+fn check_format(entries: &[Entry]) -> io::Result<()> {
+    let has = |name: &str| entries.iter().any(|entry| entry.part.name == name);
     if has("content.xml") {
         return Err(other_format("an ODS file"));
     }

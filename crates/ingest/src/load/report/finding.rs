@@ -61,7 +61,7 @@ impl fmt::Display for Place {
             write!(out, ", {}", single_line(sheet))?;
         }
         match (&self.sheet, &self.cell, self.line) {
-            (Some(_), Some(cell), _) => write!(out, "!{cell}")?,
+            (Some(_), Some(cell), _) => write!(out, "!{}", single_line(cell))?,
             (Some(_), None, Some(line)) => write!(out, ", row {line}")?,
             (None, _, Some(line)) => write!(out, ":{line}")?,
             _ => {}
