@@ -153,6 +153,10 @@ impl Load {
 
     /// Opens the store; for a dry run without one, an empty store in a temporary directory.
     fn store(&self, store: &StoreArgs) -> anyhow::Result<(Arc<Store>, Option<TempDir>)> {
+        if self.mode == ModeArg::Patch {
+            // There is nothing to patch in a new one.
+            return Ok((store.open(IfMissing::Refuse)?, None));
+        }
         if !self.dry_run {
             return Ok((store.open(IfMissing::Create)?, None));
         }
