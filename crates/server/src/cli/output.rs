@@ -79,7 +79,7 @@ fn fitted_to(width: u16, mut table: Table) -> String {
     match &hidden[..] {
         [] => text,
         hidden => format!(
-            "{text}\n(no room for {}: widen the terminal, or use a pipe)",
+            "{text}\nnot shown, as the terminal is too narrow: {}",
             hidden.join(", ")
         ),
     }

@@ -165,7 +165,7 @@ fn patch_that_does_not_fit_a_live_product_is_refused() {
             [
                 "payout_type_changed",
                 "/payout_type",
-                "expected `gift_card`, as the live product has: a patch can't change it",
+                "expected `gift_card`, as the live product has, or no value: a patch can't change it",
             ],
         ),
         (

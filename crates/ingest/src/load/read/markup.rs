@@ -27,7 +27,7 @@ const MAX_DEPTH: usize = 100;
 /// Maximum memory for what `calamine` keeps, in bytes.
 const MAX_KEPT_BYTES: usize = 48 << 20;
 
-/// Memory of a shared text beside its bytes, and of a style or a reference: about that of their types.
+/// Memory of a shared text beside its bytes, and of a style or a reference, about that of their types.
 const SHARED_TEXT_BYTES: usize = 40;
 const STYLE_BYTES: usize = 1_000;
 const REFERENCE_BYTES: usize = 256;
