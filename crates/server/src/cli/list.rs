@@ -147,7 +147,7 @@ impl List {
             table.add(&product.parse().context("a product can't be read")?);
             Ok(())
         })?;
-        put(out, &format!("{}\n", table.to_text()))
+        put(out, &format!("{}\n", table.into_text()))
     }
 }
 
@@ -174,7 +174,7 @@ impl ProductTable {
         self.0.add_row(row);
     }
 
-    pub(super) fn to_text(self) -> String {
+    pub(super) fn into_text(self) -> String {
         output::fitted(self.0)
     }
 }

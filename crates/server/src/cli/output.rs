@@ -66,7 +66,7 @@ fn fitted_to(width: u16, mut table: Table) -> String {
     let least: Vec<u16> = widths.iter().enumerate().map(least).collect();
     let shown = least.iter().take_while(|width| fits(width)).count().max(1);
     let header = table.header().into_iter().flat_map(|row| row.cell_iter());
-    let hidden: Vec<String> = header.skip(shown).map(|cell| cell.content()).collect();
+    let hidden: Vec<String> = header.skip(shown).map(comfy_table::Cell::content).collect();
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(width);
     for (index, column) in table.column_iter_mut().enumerate() {

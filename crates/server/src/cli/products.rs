@@ -104,7 +104,7 @@ fn table(
         table.add(&product);
         Ok(())
     })?;
-    writeln!(out, "{}", table.to_text()).context(CAN_NOT_WRITE)?;
+    writeln!(out, "{}", table.into_text()).context(CAN_NOT_WRITE)?;
     out.flush().context(CAN_NOT_WRITE)
 }
 

@@ -34,22 +34,10 @@ pub(super) fn record<'r>(
         Err(_) => "",
     };
     let is_known = KNOWN_TYPES.contains(&payout_type);
-    let mut product: Object<'_> = Vec::new();
-    if shape == Shape::Whole {
-        // Always present, so that the fault of a missing value names the column.
-        product.push(("customer_service".into(), Node::Object(Vec::new())));
-    }
-    if shape == Shape::Whole && is_known {
-        let objects = [
-            ("expiry", &["gift_card", "subscription"][..]),
-            ("denominations", &["gift_card", "payment"]),
-        ];
-        let objects = objects
-            .into_iter()
-            .filter(|(_, types)| types.contains(&payout_type));
-        let objects = objects.map(|(key, _)| (key.into(), Node::Object(Vec::new())));
-        product.push((payout_type.into(), Node::Object(objects.collect())));
-    }
+    let mut product = match shape {
+        Shape::Whole => required_objects(payout_type),
+        Shape::Patch => Object::new(),
+    };
     let mut faults = Vec::new();
     for Filled {
         column,
@@ -102,6 +90,23 @@ pub(super) fn record<'r>(
         fault.code = (!code.is_empty()).then(|| shown(code));
     }
     Err(faults)
+}
+
+/// Returns the objects that products of a payout type have: always present, so that the fault of a missing value names its column.
+fn required_objects(payout_type: &str) -> Object<'_> {
+    let mut product: Object<'_> = vec![("customer_service".into(), Node::Object(Vec::new()))];
+    if KNOWN_TYPES.contains(&payout_type) {
+        let objects = [
+            ("expiry", &["gift_card", "subscription"][..]),
+            ("denominations", &["gift_card", "payment"]),
+        ];
+        let objects = objects
+            .into_iter()
+            .filter(|(_, types)| types.contains(&payout_type));
+        let objects = objects.map(|(key, _)| (key.into(), Node::Object(Vec::new())));
+        product.push((payout_type.into(), Node::Object(objects.collect())));
+    }
+    product
 }
 
 /// Returns the message about a value of a detail object in the wrong cell.
