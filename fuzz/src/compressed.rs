@@ -47,7 +47,7 @@ pub fn check(bytes: &[u8]) {
     };
     let mut expected = Vec::new();
     read_plain("input", plain, Shape::Whole, &mut |item| {
-        expected.push(item)
+        expected.push(item);
     })
     .expect("memory");
     let damaged = damaged(packed, damage);

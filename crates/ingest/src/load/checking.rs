@@ -28,7 +28,7 @@ pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
 }
 
-/// What the records of a load have together.
+/// Findings about the records of a load together.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     /// Fields that any of them has.

@@ -15,7 +15,7 @@ use crate::assortments::suggest;
 /// Maximum number of codes that aren't live for which the nearest live one is looked for.
 const MAX_SUGGESTIONS: usize = 10;
 
-/// What a record stands on.
+/// Basis of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Base {
     /// Nothing: it is a whole product.

@@ -55,7 +55,7 @@ pub enum Operation {
         records: Vec<Record>,
         retire: Vec<&'static str>,
     },
-    /// What differs in these from the live products of their codes. If one isn't live, the load is refused.
+    /// A load of what differs in these from the live products of their codes. If one isn't live, the load is refused.
     Patch(Vec<Record>),
     /// A load of these and of a record with faults: it changes nothing.
     LoadWithFault(Vec<Record>),

@@ -235,7 +235,7 @@ fn table_patches_later_payout_types_by_their_details_only() {
 }
 
 #[test]
-fn reports_tell_the_values_of_a_patch_from_those_of_the_live_product() {
+fn reports_tell_values_of_a_patch_from_live_ones() {
     let store = Store::new();
     let mut product = gift_card("A");
     product["state"] = json!("TEMPORARILY_DISABLED");

@@ -64,7 +64,7 @@ pub struct Record {
     pub place: Place,
     /// JSON of the record.
     pub json: String,
-    /// What it stands on.
+    /// Basis that it stands on.
     base: Base,
     /// Source cells, if it was a row.
     cells: Option<Cells>,

@@ -69,7 +69,7 @@ pub struct TableRow {
     table: Arc<Table>,
 }
 
-/// What the rows of a table share.
+/// Columns that the rows of a table share.
 #[derive(Debug, PartialEq, Eq)]
 struct Table {
     heads: Vec<Head>,
