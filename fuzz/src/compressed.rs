@@ -5,7 +5,7 @@ use std::io::{BufReader, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use vitrine_ingest::load::read::{Item, read, read_plain};
+use vitrine_ingest::load::read::{Item, Shape, read, read_plain};
 use vitrine_ingest::load::report::Severity;
 
 use crate::load::Pieces;
@@ -46,7 +46,10 @@ pub fn check(bytes: &[u8]) {
         _ => Damage::Flip(place, *value),
     };
     let mut expected = Vec::new();
-    read_plain("input", plain, &mut |item| expected.push(item)).expect("memory");
+    read_plain("input", plain, Shape::Whole, &mut |item| {
+        expected.push(item);
+    })
+    .expect("memory");
     let damaged = damaged(packed, damage);
     let found = items(&damaged, Some(*pieces));
     if found == expected {
@@ -73,10 +76,10 @@ fn items(packed: &[u8], pieces: Option<u8>) -> Vec<Item> {
     let mut items = Vec::new();
     let sink = &mut |item| items.push(item);
     match pieces {
-        None => read("input", packed, sink),
+        None => read("input", None, packed, Shape::Whole, sink),
         Some(most) => {
             let reader = BufReader::with_capacity(usize::from(most) + 1, Pieces::new(packed, most));
-            read("input", reader, sink)
+            read("input", None, reader, Shape::Whole, sink)
         }
     }
     .expect("memory");

@@ -10,7 +10,7 @@
 //! - [`assortments`]: rules of assortments
 //! - [`load`]: JSON and CSV to records, products and back
 //! - [`records`]: JSON records, by the parser of loads and another one
-//! - [`compressed`]: compressed inputs of loads
+//! - [`compressed`]: compressed inputs of loads; [`workbook`]: workbooks
 //! - [`markdown`]: safety of HTML; [`markdown_time`]: time of rendering
 //! - [`snapshot`]: damaged snapshot files
 //! - [`settings`]: settings files
@@ -31,3 +31,4 @@ pub mod query;
 pub mod records;
 pub mod settings;
 pub mod snapshot;
+pub mod workbook;

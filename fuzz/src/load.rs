@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Read};
 
 use vitrine_ingest::load::check::{CheckedRecord, check as check_record};
-use vitrine_ingest::load::read::{Item, Record, read_plain};
+use vitrine_ingest::load::read::{Item, Record, Shape, read_plain};
 use vitrine_ingest::load::report::{Finding, Place, Severity};
 use vitrine_ingest::view::{TextAddresses, document};
 use vitrine_model::content::{Content, Text, TextDigest};
@@ -16,11 +16,14 @@ pub fn check(bytes: &[u8]) {
         return;
     };
     let mut items = Vec::new();
-    read_plain("input", bytes, &mut |item| items.push(item)).expect("memory");
+    read_plain("input", bytes, Shape::Whole, &mut |item| items.push(item)).expect("memory");
     check_items(bytes, &items);
     let mut in_pieces = Vec::new();
     let reader = BufReader::with_capacity(usize::from(*pieces) + 1, Pieces::new(bytes, *pieces));
-    read_plain("input", reader, &mut |item| in_pieces.push(item)).expect("memory");
+    read_plain("input", reader, Shape::Whole, &mut |item| {
+        in_pieces.push(item);
+    })
+    .expect("memory");
     assert_eq!(items, in_pieces, "in pieces of {pieces}");
 }
 
@@ -67,6 +70,7 @@ pub fn check_items(bytes: &[u8], items: &[Item]) {
     for item in items {
         match item {
             Item::Record(record) => check_one(record, lines),
+            Item::Row(_) => panic!("only patches come as rows"),
             Item::Warning(finding) => check_finding(finding, lines),
             Item::Unreadable { findings, .. } => {
                 assert!(

@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 use serde_json::{Value, from_str};
 use vitrine_ingest::load::json::Node;
-use vitrine_ingest::load::read::read_plain;
+use vitrine_ingest::load::read::{Shape, read_plain};
 
 use crate::load::check_items;
 
@@ -18,6 +18,6 @@ pub fn check(bytes: &[u8]) {
         }
     }
     let mut items = Vec::new();
-    read_plain("input", bytes, &mut |item| items.push(item)).expect("memory");
+    read_plain("input", bytes, Shape::Whole, &mut |item| items.push(item)).expect("memory");
     check_items(bytes, &items);
 }

@@ -64,6 +64,11 @@ fn snapshot() {
 }
 
 #[test]
+fn workbook() {
+    replay("workbook", vitrine_fuzz::workbook::check);
+}
+
+#[test]
 fn every_target_is_replayed() {
     let replayed = include_str!("replay.rs");
     for target in std::fs::read_dir(folder("targets")).expect("targets") {

@@ -4,7 +4,7 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use vitrine_ingest::load::check::check;
 use vitrine_ingest::load::json::Node;
-use vitrine_ingest::load::read::{Record, read_plain};
+use vitrine_ingest::load::read::{Record, Shape, read_plain};
 use vitrine_ingest::load::report::Place;
 use vitrine_ingest::view::document;
 use vitrine_model::content::{Content, PackedMarkdown, TextDigest};
@@ -40,9 +40,14 @@ fn split(bencher: Bencher<'_, '_>) {
         .counter(BytesCount::of_str(CATALOG))
         .bench_local(|| {
             let mut items = Vec::new();
-            read_plain("a", black_box(CATALOG.as_bytes()), &mut |item| {
-                items.push(item);
-            })
+            read_plain(
+                "a",
+                black_box(CATALOG.as_bytes()),
+                Shape::Whole,
+                &mut |item| {
+                    items.push(item);
+                },
+            )
             .expect("memory");
             items
         });

@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //!
-//! - [`Store`]: the store; [`Publication`]: a publish in progress, `dry_run` one that is only planned
+//! - [`Store`]: the store; [`Publication`]: a publish in progress
 //! - [`assortment`], [`operators`], [`overrides`], [`webhooks`]: what the names say, and the store's methods about them
 //! - [`audit`]: the audit log; [`prepared`]: products ready to be written; [`document`]: packed documents
 //! - [`record`]: types that are written and read; [`history`]: those of the history of changes
@@ -25,7 +25,6 @@ pub mod check;
 mod db;
 mod digest;
 pub mod document;
-mod dry_run;
 pub mod error;
 pub mod fail_point;
 pub mod history;
@@ -57,9 +56,9 @@ use check::Problem;
 use db::Db;
 pub use error::StoreError;
 pub use keys::KeyDecision;
-use overrides::StorePublication;
 use postgres::PostgresStore;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
+pub use publish::Publish;
 use record::StoreState;
 pub use record::TextStatus;
 use sqlite::SqliteStore;
@@ -148,15 +147,14 @@ impl Store {
 
     /// Begins a publish. There is one at a time: waits for another writer, and fails with [`StoreError::Busy`] if that
     /// takes too long.
-    pub fn publish(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        Ok(Box::new(publish::StorePublish::begin(self.db())?))
+    pub fn publish(&self) -> Result<Box<Publish>, StoreError> {
+        Ok(Box::new(Publish::begin(self.db())?))
     }
 
     /// Begins a publish that is only planned, on one state of the store: it waits for no writer, and none waits for it. What it
     /// puts isn't written, so that live products are those from before. It can't be committed.
-    pub fn dry_run(&self) -> Result<Box<dyn StorePublication + '_>, StoreError> {
-        let begun = publish::StorePublish::to_read(self.db())?;
-        Ok(Box::new(dry_run::DryRun::new(begun)))
+    pub fn dry_run(&self) -> Result<Box<Publish>, StoreError> {
+        Ok(Box::new(Publish::plan(self.db())?))
     }
 
     /// Checks that all stored data is as it was written, as of one moment and while others write. Returns the problems.

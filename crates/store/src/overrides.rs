@@ -11,8 +11,6 @@ use vitrine_model::revision::Revision;
 
 use crate::db::{Db, Plan, Row, Tx};
 use crate::postgres::WORK_TIMEOUT;
-use crate::prepared::PreparedProduct;
-use crate::publication::Publication;
 use crate::record::{Moment, ProductVisitor, StoredProduct};
 use crate::values::from_millis;
 use crate::{StoreError, moments};
@@ -357,82 +355,4 @@ impl crate::Store {
         })?;
         Ok(found.and_then(|found| found.into_iter().next()))
     }
-}
-
-/// A publish in progress, with what is stored beside the effective products.
-pub trait StorePublication: Publication {
-    /// Returns the time, by the clock of the store.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    fn now(&mut self) -> Result<Timestamp, StoreError>;
-
-    /// Returns the overrides that haven't ended, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    fn open_overrides(&mut self) -> Result<Vec<StoredOverride>, StoreError>;
-
-    /// Stores an override. Returns its number.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
-    fn add_override(&mut self, new: &NewOverride) -> Result<u64, StoreError>;
-
-    /// Lets an override begin, or end.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
-    fn set_override(&mut self, number: u64, end: Option<&OverrideEnd>) -> Result<(), StoreError>;
-
-    /// Returns the live products with a base beside them, in ascending order of codes.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    fn overridden(&mut self) -> Result<Vec<OverriddenProduct>, StoreError>;
-
-    /// Returns the bases of these products, as far as they have one beside them, as they were when this publish began.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    fn bases(&mut self, codes: &[&ProductCode]) -> Result<Vec<StoredProduct>, StoreError>;
-
-    /// Announces the live products that are put or retired next, so that a store across a network can look them up
-    /// together. Changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read.
-    fn announce(&mut self, _codes: &[&ProductCode]) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Stores the base of a product beside it, instead of the one before, from which it differs. Call it once for a
-    /// product.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
-    fn put_base(&mut self, base: PreparedProduct) -> Result<(), StoreError>;
-
-    /// Stores a live product, which has no base beside it, as its own base. Call it before the product is put or
-    /// retired.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be read or written.
-    fn keep_live_as_base(&mut self, live: &StoredProduct) -> Result<(), StoreError>;
-
-    /// Ends the base beside a product, whose base is the product itself from now on.
-    ///
-    /// # Errors
-    ///
-    /// If the store can't be written.
-    fn end_base(&mut self, code: &ProductCode) -> Result<(), StoreError>;
 }

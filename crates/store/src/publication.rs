@@ -7,7 +7,7 @@ use vitrine_model::revision::Revision;
 
 use crate::audit::{AuditContext, PublishedChange};
 use crate::error::StoreError;
-use crate::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
+use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::record::{
     FetchedText, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
@@ -43,7 +43,7 @@ pub trait Publication {
     /// If the store can't be read.
     fn prefetch(&mut self, codes: &[&ProductCode]) -> Result<(), StoreError>;
 
-    /// Returns the digests of the live products of these codes, as this publish leaves them so far; `None` for codes that
+    /// Returns the digest of the live product of each of these codes, as this publish leaves them so far; `None` for codes that
     /// aren't live. Cheap: documents aren't read, and of the codes of the last call, products are put and kept without another
     /// look at the store. Cheapest for hundreds of codes in ascending order.
     ///
@@ -53,15 +53,14 @@ pub trait Publication {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<LiveDigests>>, StoreError>;
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError>;
 
-    /// Returns the codes of live products, hidden ones included, that are these in capitals. Of products that this publish
-    /// puts, some are left out. Looks at all live codes once.
+    /// Returns the codes of live products, hidden ones included. Of products that this publish puts, some are left out.
     ///
     /// # Errors
     ///
     /// If the store can't be read.
-    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError>;
+    fn live_codes(&mut self) -> Result<Vec<ProductCode>, StoreError>;
 
     /// Stores a text, unless it is stored already.
     ///
@@ -86,8 +85,13 @@ pub trait Publication {
     ///
     /// # Errors
     ///
-    /// If the store can't be written, or this publish already put the product.
+    /// If the store can't be written, or this publish already put the product in another version.
     fn put(&mut self, product: &StoredProduct) -> Result<PutOutcome, StoreError> {
+        let live = self.live_digests(&[&product.code])?.pop().flatten();
+        if live == Some(ProductDigest::of(product)?) {
+            self.keep(&product.code)?;
+            return Ok(PutOutcome::Unchanged);
+        }
         self.put_prepared(PreparedProduct::new(product.clone())?)
     }
 
@@ -111,26 +115,6 @@ pub trait Publication {
     ///
     /// If the store can't be written.
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError>;
-
-    /// As [`keep`](Self::keep), for a product to which this record leads. The store notes the digest, so that the
-    /// record needn't be read again.
-    ///
-    /// # Errors
-    ///
-    /// As [`keep`](Self::keep).
-    fn keep_loaded(
-        &mut self,
-        code: &ProductCode,
-        _record: RecordDigest,
-    ) -> Result<bool, StoreError> {
-        self.keep(code)
-    }
-
-    /// As [`keep`](Self::keep), for versions that were live in the revision with this id. Returns false, and keeps none, if
-    /// another one is live.
-    fn keep_versions(&mut self, _revision: Option<&str>, _versions: &[VersionId]) -> bool {
-        false
-    }
 
     /// Returns the number of products that were live when this publish began, hidden ones included.
     fn live_before(&self) -> u64;

@@ -17,13 +17,13 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 
-use self::live::{Live, SeenVersions, live_of};
+use self::live::{Live, VersionSet, live_of};
 use self::pending::Pending;
 use crate::audit::{self, AuditContext, PublishedChange, published_change};
 use crate::db::{Db, References, Writer, values};
 use crate::fail_point::FailPoint;
 use crate::postgres::Lock;
-use crate::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
+use crate::prepared::{PreparedProduct, ProductDigest};
 use crate::publication::DUPLICATE_PRODUCT;
 use crate::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
@@ -43,7 +43,7 @@ const BATCH: usize = 500;
 const LOG_WAIT: Duration = Duration::from_secs(30);
 
 /// A publish in progress. Dropping it closes its connection, which rolls back the transaction unless it was committed.
-pub(crate) struct StorePublish {
+pub struct Publish {
     writer: Writer,
     /// Number of the revision that it makes.
     number: u64,
@@ -54,19 +54,30 @@ pub(crate) struct StorePublish {
     live_before: u64,
     /// Number of versions that were live before.
     live_versions: u64,
-    /// Id of the revision that was live before.
-    revision_before: Option<String>,
     counts: PublishedCounts,
     /// True if the base of a product changed: that makes a revision, too.
     has_bases: bool,
-    /// True if there are results of fetching, changes of overrides or digests of records to commit, even if no product
-    /// changed.
+    /// True if there are results of fetching or changes of overrides to commit, even if no product changed.
     has_others: bool,
-    seen: SeenVersions,
+    /// Live versions that were put or kept as they are.
+    seen: VersionSet,
+    /// Versions that this publish ended.
+    ended: VersionSet,
     /// Cache of live products, as this publish leaves them; `None` for codes that aren't live.
     cache: HashMap<ProductCode, Option<Live>>,
     pending: Pending,
+    purpose: Purpose,
 }
+
+/// Purpose of a publish.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Commit,
+    /// Only to plan: it reads one state of the store, writes nothing, and neither waits for writers nor keeps them waiting.
+    Plan,
+}
+
+const PLANNED: StoreError = StoreError::Unsupported("a dry run writes nothing");
 
 /// Part of live products that is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,34 +86,33 @@ enum Part {
     Product,
 }
 
-impl StorePublish {
+impl Publish {
     /// See [`Store::publish`](crate::Store::publish).
     pub(crate) fn begin(db: Db<'_>) -> Result<Self, StoreError> {
         db.begin_write(Lock::Catalog, References::Checked, PUBLISHING, |writer| {
-            let begun = Self::begun(writer)?;
+            let begun = Self::begun(writer, Purpose::Commit)?;
             FailPoint::PublishBegun.pass()?;
             Ok(begun)
         })
     }
 
-    /// Returns a publish that only reads. See [`Store::dry_run`](crate::Store::dry_run).
-    pub(crate) fn to_read(db: Db<'_>) -> Result<Self, StoreError> {
-        Self::begun(db.begin_read(PUBLISHING)?)
+    /// See [`Store::dry_run`](crate::Store::dry_run).
+    pub(crate) fn plan(db: Db<'_>) -> Result<Self, StoreError> {
+        Self::begun(db.begin_read(PUBLISHING)?, Purpose::Plan)
     }
 
-    fn begun(mut writer: Writer) -> Result<Self, StoreError> {
+    fn begun(mut writer: Writer, purpose: Purpose) -> Result<Self, StoreError> {
         let sql = "select (select coalesce(max(number), 0) + 1 from vitrine.revision), \
                        (select coalesce(max(id), 0) + 1 from vitrine.product_version), \
                        (select count(*) from vitrine.product_version /*scan*/ where until_revision is null), \
                        (select count(*) from vitrine.product_base b where until_revision is null \
                           and not exists (select 1 from vitrine.product_version v \
-                             where v.code = b.code and v.until_revision is null)), \
-                       (select revision_id from vitrine.state)";
+                             where v.code = b.code and v.until_revision is null))";
         let begun = writer.tx().row(sql, &[], |row| {
             let ids = (row.count(0)?, row.get(1)?);
-            Ok((ids, row.count(2)?, row.count(3)?, row.get(4)?))
+            Ok((ids, row.count(2)?, row.count(3)?))
         })?;
-        let ((number, next_id), live_versions, hidden, revision_before) = begun.unwrap_or_default();
+        let ((number, next_id), live_versions, hidden) = begun.unwrap_or_default();
         Ok(Self {
             writer,
             number,
@@ -110,20 +120,32 @@ impl StorePublish {
             next_id,
             live_before: live_versions + hidden,
             live_versions,
-            revision_before,
             counts: PublishedCounts::default(),
             has_bases: false,
             has_others: false,
-            seen: SeenVersions::default(),
+            seen: VersionSet::default(),
+            ended: VersionSet::default(),
             cache: HashMap::new(),
             pending: Pending::default(),
+            purpose,
         })
     }
 
     /// Writes the buffer.
     fn send(&mut self) -> Result<(), StoreError> {
+        if self.purpose == Purpose::Plan {
+            self.pending = Pending::default();
+            return Ok(());
+        }
         self.has_bases |= self.pending.write(&mut self.writer.tx(), self.number)?;
         Ok(())
+    }
+
+    fn refuse_in_a_plan(&self) -> Result<(), StoreError> {
+        match self.purpose {
+            Purpose::Commit => Ok(()),
+            Purpose::Plan => Err(PLANNED),
+        }
     }
 
     fn send_if_full(&mut self) -> Result<(), StoreError> {
@@ -192,40 +214,40 @@ impl StorePublish {
         Ok(())
     }
 
-    /// Returns id and digests of the live version of a product.
+    /// Returns id and digest of the live version of a product.
     fn live_version(
         &mut self,
         code: &ProductCode,
-    ) -> Result<Option<(i64, LiveDigests)>, StoreError> {
+    ) -> Result<Option<(i64, ProductDigest)>, StoreError> {
         self.fetch(&[code], Part::Digests)?;
         let live = self.cache.get(code).and_then(Option::as_ref);
-        Ok(live.map(|live| (live.id, live.digests)))
+        Ok(live.map(|live| (live.id, live.digest)))
     }
 
     /// Ends the version of this id. Fails if this publish began it.
     fn end(&mut self, id: i64) -> Result<(), StoreError> {
-        if id >= self.first_id {
+        if id >= self.first_id || self.ended.contains(id) {
             return Err(DUPLICATE_PRODUCT);
         }
         self.seen.remove(id);
+        self.ended.add(id);
         self.pending.end(id);
         self.send_if_full()
     }
 
     /// Returns the live versions that this publish neither began nor kept.
     fn others(&mut self) -> Result<Vec<(ProductCode, i64)>, StoreError> {
-        let ended = self.counts.changed + self.counts.retired;
-        if self.seen.count() + ended == self.live_versions {
+        if self.seen.count() + self.ended.count() == self.live_versions {
             return Ok(Vec::new());
         }
         let mut others = Vec::new();
-        let seen = &self.seen;
+        let (seen, ended) = (&self.seen, &self.ended);
         // By the index of live versions: that of revisions has the whole history.
         let sql = "select id, code from vitrine.product_version /*sqlite indexed by live_product*/ /*scan*/ \
                    where until_revision is null and from_revision < $1";
         self.writer.tx().each(sql, values![self.number], |row| {
             let id = row.get(0)?;
-            if !seen.contains(id) {
+            if !seen.contains(id) && !ended.contains(id) {
                 others.push((code(row.get(1)?)?, id));
             }
             Ok(())
@@ -234,34 +256,12 @@ impl StorePublish {
         Ok(others)
     }
 
-    /// Keeps a live version, and notes the record that leads to it.
-    fn keep_live(
-        &mut self,
-        (id, live): (i64, LiveDigests),
-        record: Option<RecordDigest>,
-    ) -> Result<(), StoreError> {
-        if let Some(record) = record.filter(|_| record != live.record) {
-            self.pending.note_record(id, record);
-            self.has_others = true;
-            self.send_if_full()?;
-        }
+    /// Keeps the live version of this id.
+    fn keep_live(&mut self, id: i64) {
         if id < self.first_id {
             self.seen.add(id);
         }
         self.counts.unchanged += 1;
-        Ok(())
-    }
-
-    /// Keeps the live version of a product, if there is one.
-    fn keep_version(
-        &mut self,
-        code: &ProductCode,
-        record: Option<RecordDigest>,
-    ) -> Result<bool, StoreError> {
-        match self.live_version(code)? {
-            Some(live) => self.keep_live(live, record).map(|()| true),
-            None => Ok(false),
-        }
     }
 
     fn write_revision(
@@ -294,7 +294,7 @@ impl StorePublish {
     }
 }
 
-impl Publication for StorePublish {
+impl Publication for Publish {
     fn live(&mut self, code: &ProductCode) -> Result<Option<StoredProduct>, StoreError> {
         self.fetch(&[code], Part::Product)?;
         let live = self.cache.get(code).and_then(Option::as_ref);
@@ -308,24 +308,22 @@ impl Publication for StorePublish {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
         let mut digests = Vec::with_capacity(codes.len());
         for codes in codes.chunks(BATCH) {
             self.fetch(codes, Part::Digests)?;
             let live = codes.iter().map(|code| self.cache.get(*code));
-            digests.extend(live.map(|live| Some(live?.as_ref()?.digests)));
+            digests.extend(live.map(|live| Some(live?.as_ref()?.digest)));
         }
         Ok(digests)
     }
 
-    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError> {
+    fn live_codes(&mut self) -> Result<Vec<ProductCode>, StoreError> {
         let sql = "select code from vitrine.product_version /*sqlite indexed by live_product*/ /*scan*/ \
-                       where until_revision is null and upper(code) = any($1) \
-                   union select code from vitrine.product_base /*sqlite indexed by live_base*/ \
-                       where until_revision is null and upper(code) = any($1)";
-        self.writer
-            .tx()
-            .rows(sql, values![capitals], |row| code(row.get(0)?))
+                       where until_revision is null \
+                   union select code from vitrine.product_base /*sqlite indexed by live_base*/ /*scan*/ \
+                       where until_revision is null";
+        self.writer.tx().rows(sql, &[], |row| code(row.get(0)?))
     }
 
     fn put_text(
@@ -341,16 +339,19 @@ impl Publication for StorePublish {
     fn put_fetched(&mut self, fetched: &FetchedText) -> Result<(), StoreError> {
         // Its text must be there.
         self.send()?;
+        if self.purpose == Purpose::Plan {
+            return Ok(());
+        }
         texts::put_fetched(&mut self.writer.tx(), fetched)?;
         FailPoint::PublishFetchedRemembered.pass()?;
         self.has_others = true;
         Ok(())
     }
 
-    fn put_prepared(&mut self, mut product: PreparedProduct) -> Result<PutOutcome, StoreError> {
+    fn put_prepared(&mut self, product: PreparedProduct) -> Result<PutOutcome, StoreError> {
         let change = match self.live_version(product.code())? {
-            Some(live) if live.1.product == product.digest() => {
-                self.keep_live(live, product.record())?;
+            Some((id, live)) if live == product.digest() => {
+                self.keep_live(id);
                 return Ok(PutOutcome::Unchanged);
             }
             Some((id, _)) => {
@@ -364,13 +365,9 @@ impl Publication for StorePublish {
                 PutOutcome::Created
             }
         };
-        product.pack()?;
         let live = Live {
             id: self.next_id,
-            digests: LiveDigests {
-                product: product.digest(),
-                record: product.record(),
-            },
+            digest: product.digest(),
             product: None,
         };
         self.next_id += 1;
@@ -393,24 +390,11 @@ impl Publication for StorePublish {
     }
 
     fn keep(&mut self, code: &ProductCode) -> Result<bool, StoreError> {
-        self.keep_version(code, None)
-    }
-
-    fn keep_loaded(
-        &mut self,
-        code: &ProductCode,
-        record: RecordDigest,
-    ) -> Result<bool, StoreError> {
-        self.keep_version(code, Some(record))
-    }
-
-    fn keep_versions(&mut self, revision: Option<&str>, versions: &[VersionId]) -> bool {
-        if revision.is_none() || self.revision_before.as_deref() != revision {
-            return false;
+        let live = self.live_version(code)?;
+        if let Some((id, _)) = live {
+            self.keep_live(id);
         }
-        versions.iter().for_each(|version| self.seen.add(version.0));
-        self.counts.unchanged += versions.len() as u64;
-        true
+        Ok(live.is_some())
     }
 
     fn live_before(&self) -> u64 {
@@ -438,6 +422,7 @@ impl Publication for StorePublish {
     }
 
     fn log(&mut self, context: &AuditContext, change: PublishedChange) -> Result<(), StoreError> {
+        self.refuse_in_a_plan()?;
         let mut tx = self.writer.tx();
         tx.lock(Lock::Keys, LOG_WAIT)?;
         let mut tx = tx.doing("writing the audit log");
@@ -449,6 +434,7 @@ impl Publication for StorePublish {
         now: Timestamp,
         note: &RevisionNote,
     ) -> Result<Option<(Revision, PublishedCounts)>, StoreError> {
+        self.refuse_in_a_plan()?;
         self.send()?;
         let counts = self.counts;
         if counts.is_unchanged() && !self.has_bases {

@@ -21,6 +21,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::key::{KeyKind, KeyRecord, NewKey};
+use vitrine_store::Publication as _;
 use vitrine_store::check::Severity;
 use vitrine_store::record::{FetchedText, Keep, OwnText, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreError, TextStatus, open};

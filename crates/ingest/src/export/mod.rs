@@ -1,9 +1,11 @@
 //! Exports stored products as records that load again into the same catalog.
 //!
 //! A record is the canonical document with the discount exactly as loaded, and with Markdown instead of the store's own
-//! addresses. `csv` makes rows of them.
+//! addresses. `table` makes rows of them, and
+//! `xlsx` workbooks.
 
-pub mod csv;
+mod table;
+mod xlsx;
 
 use std::borrow::Cow;
 
@@ -11,6 +13,9 @@ use anyhow::Context as _;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_store::Store;
 use vitrine_store::record::{OwnText, StoredProduct};
+
+pub use table::{csv_header, csv_row};
+pub use xlsx::Workbook;
 
 use crate::load::json::Node;
 

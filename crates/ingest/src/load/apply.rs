@@ -3,31 +3,34 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::hexadecimal::Hexadecimal;
-use vitrine_store::prepared::{LiveDigests, PreparedProduct, VersionId};
+use vitrine_store::prepared::{PreparedProduct, ProductDigest};
 use vitrine_store::record::{RevisionNote, StoredProduct};
 use vitrine_store::{Publication, Store};
 
+use super::checking::Together;
 use super::difference::is_same_discount;
 use super::guard::{Allowance, Exceeded, Tally};
-use super::held_texts::{HeldTexts, may_name_texts};
-use super::known_records::KnownRecords;
+use super::held_texts::HeldTexts;
 use super::plan::{Detail, Plan, ProductCount};
 use super::progress::Progress;
 use super::reading::differs_in_case;
-use super::records::{Packing, PreparedRecord, ReadyRecord, Records};
+use super::records::Records;
 use super::report::{Applied, Finding, Outcome, Place, Report, Severity};
+use super::staged::Staged;
 use super::stored_texts::{own_texts, stored_content};
 use super::texts::{Overlay, TextFiles};
-use crate::{overrides, view};
+use crate::view;
 
 /// Maximum number of new codes that are compared with live ones.
 const MAX_COMPARED_CODES: usize = 10_000;
+
+/// Number of records that are put together.
+const MAX_FEW: usize = 256;
 
 /// Handling of live products missing from the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +42,21 @@ pub enum Mode {
         /// The products to retire.
         retire: Vec<Retirement>,
     },
+    /// As [`Merge`](Self::Merge), for records that hold only what changes of a live product.
+    Patch {
+        /// The products to retire.
+        retire: Vec<Retirement>,
+    },
+}
+
+impl Mode {
+    /// Returns the products that are to be retired by name.
+    pub(super) fn retirements(&self) -> &[Retirement] {
+        match self {
+            Self::Replace => &[],
+            Self::Merge { retire } | Self::Patch { retire } => retire,
+        }
+    }
 }
 
 /// A product that is to be retired by name.
@@ -88,23 +106,20 @@ pub struct Order<'o> {
     pub source: Sha256,
 }
 
-/// Makes `records` live, in one transaction. If the guard refuses them, the result says so. Returns nothing if a fault
+/// Makes `records` live by `publication`, in one transaction. If the guard refuses them, the result says so. Returns nothing if a fault
 /// was found; it is in the report. In both cases nothing has changed.
 ///
 /// # Errors
 ///
 /// If the store can't be written; then nothing has changed.
-pub(super) fn apply(
-    store: &Store,
+pub(super) fn apply<'s>(
+    store: &'s Store,
+    mut publication: Box<dyn Publication + 's>,
     records: &mut Records,
     order: Order<'_>,
     report: &mut Report,
     progress: &dyn Progress,
 ) -> anyhow::Result<Option<Applied>> {
-    let mut publication = match order.intent {
-        Intent::Apply => overrides::publish(store)?,
-        Intent::DryRun => overrides::dry_run(store)?,
-    };
     let mut applying = Applying {
         publication: &mut *publication,
         plan: Plan::new(order.intent.detail()),
@@ -113,26 +128,27 @@ pub(super) fn apply(
         texts: order
             .texts
             .map(|(texts, directory)| Overlay::of(texts, directory)),
-        known: Arc::clone(&records.known),
+        together: Arc::clone(&records.together),
         created: HashSet::new(),
     };
-    let packing = Packing {
-        is_wanted: AtomicBool::new(applying.publication.live_before() == 0),
-    };
-    records.each_few(report, &packing, |few, report| {
-        let records = few.len();
-        let written = applying.put_few(few, report)?;
-        let is_wanted = 2 * written >= records;
-        packing.is_wanted.store(is_wanted, Ordering::Relaxed);
-        progress.wrote(records as u64);
-        Ok(())
-    })?;
+    let mut staged = records.take(report)?.into_iter();
+    loop {
+        let few: Vec<Staged> = staged.by_ref().take(MAX_FEW).collect();
+        if few.is_empty() {
+            break;
+        }
+        let number = few.len() as u64;
+        applying.put_few(few, report)?;
+        progress.wrote(number);
+    }
     applying.put_texts_left(records, report)?;
     applying.warn_of_case(records, report)?;
     if !report.rejected.keeps_all {
         applying.retire(order.mode, records, report)?;
     }
-    applying.warn_of_missing(records, report);
+    if !matches!(order.mode, Mode::Patch { .. }) {
+        applying.warn_of_missing(records, report);
+    }
     let Applying {
         plan, tally, texts, ..
     } = applying;
@@ -141,7 +157,7 @@ pub(super) fn apply(
     }
     let exceeded = tally.exceeded(&mut *publication, order.allowances)?;
     if order.intent == Intent::Apply && exceeded.is_empty() {
-        records.finish(report)?;
+        records.finish(order.mode, report)?;
     }
     let mut source = order.source;
     if let Some(texts) = texts {
@@ -177,36 +193,15 @@ struct Applying<'a, 't> {
     tally: Tally,
     held_texts: HeldTexts<'a>,
     texts: Option<Overlay<'t>>,
-    known: Arc<KnownRecords>,
+    together: Arc<Together>,
     /// New products beside live ones, as far as their codes are compared with those.
     created: HashSet<ProductCode>,
 }
 
 impl Applying<'_, '_> {
-    /// Keeps the live versions that known records lead to, unless files replace texts or another revision is live meanwhile.
-    /// Returns the other records.
-    fn keep_known(&mut self, few: Vec<ReadyRecord>) -> Vec<ReadyRecord> {
-        if self.texts.is_some() {
-            return few;
-        }
-        let version = |record: &ReadyRecord| match record {
-            ReadyRecord::Known(known) => Some(known.version),
-            ReadyRecord::Rendered(_) => None,
-        };
-        let versions: Vec<VersionId> = few.iter().filter_map(version).collect();
-        let revision = self.known.revision();
-        if versions.is_empty() || !self.publication.keep_versions(revision, &versions) {
-            return few;
-        }
-        versions.iter().for_each(|_| self.plan.keep());
-        let is_left = |record: &ReadyRecord| version(record).is_none();
-        few.into_iter().filter(is_left).collect()
-    }
-
-    /// Puts records; returns the number of those whose products are new or changed.
-    fn put_few(&mut self, few: Vec<ReadyRecord>, report: &mut Report) -> anyhow::Result<usize> {
-        let few = self.keep_known(few);
-        let codes: Vec<&ProductCode> = few.iter().map(ReadyRecord::code).collect();
+    /// Puts records, sorted by code.
+    fn put_few(&mut self, few: Vec<Staged>, report: &mut Report) -> anyhow::Result<()> {
+        let codes: Vec<&ProductCode> = few.iter().map(Staged::code).collect();
         let digests = self.publication.live_digests(&codes)?;
         let kinds: Vec<Kind> = (few.iter().zip(digests))
             .map(|(record, live)| self.kind(record, live))
@@ -219,116 +214,114 @@ impl Applying<'_, '_> {
         if !changed.is_empty() {
             self.publication.prefetch(&changed)?;
         }
-        let mut written = 0;
         for (record, kind) in few.into_iter().zip(kinds) {
-            let live = match kind {
-                Kind::New => {
-                    if self.publication.live_before() > 0 && self.created.len() < MAX_COMPARED_CODES
-                    {
-                        self.created.insert(record.code().clone());
-                    }
-                    None
-                }
-                Kind::Changed => self.publication.live(record.code())?,
+            match kind {
+                Kind::New => self.create(record, report)?,
+                Kind::Changed => self.change(record, report)?,
                 Kind::Unchanged => {
-                    match record.digest() {
-                        Some(digest) => self.publication.keep_loaded(record.code(), digest)?,
-                        None => self.publication.keep(record.code())?,
-                    };
+                    self.publication.keep(record.code())?;
                     self.plan.keep();
-                    continue;
                 }
-            };
-            written += 1;
-            self.put(record.rendered()?, live, report)?;
+            }
         }
-        Ok(written)
+        Ok(())
     }
 
     /// Compares a record with the live product of its code.
-    fn kind(&self, record: &ReadyRecord, live: Option<LiveDigests>) -> Kind {
-        let Some(live) = live else {
-            return Kind::New;
-        };
-        let is_same = match record {
-            ReadyRecord::Known(known) => live.record == Some(known.digest),
-            ReadyRecord::Rendered(record) => live.product == record.product.digest(),
-        };
-        match is_same && !self.has_files(record.code()) {
-            true => Kind::Unchanged,
-            false => Kind::Changed,
+    fn kind(&self, record: &Staged, live: Option<ProductDigest>) -> Kind {
+        match live {
+            None => Kind::New,
+            Some(live) if live == record.product.digest() && !self.has_files(record.code()) => {
+                Kind::Unchanged
+            }
+            Some(_) => Kind::Changed,
         }
+    }
+
+    /// Puts a new product.
+    fn create(&mut self, record: Staged, report: &mut Report) -> anyhow::Result<()> {
+        if self.publication.live_before() > 0 && self.created.len() < MAX_COMPARED_CODES {
+            self.created.insert(record.code().clone());
+        }
+        if self.has_files(record.code()) || record.may_name_texts {
+            return self.put(record, None, report);
+        }
+        self.put_texts(&record)?;
+        self.plan.create(record.code());
+        self.publication.put_prepared(record.product)?;
+        Ok(())
+    }
+
+    /// Puts a product in place of the live one.
+    fn change(&mut self, record: Staged, report: &mut Report) -> anyhow::Result<()> {
+        let live = self.publication.live(record.code())?;
+        self.put(record, live, report)
     }
 
     fn put(
         &mut self,
-        record: PreparedRecord,
+        record: Staged,
         live: Option<StoredProduct>,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        let packed = &record.texts.packed;
-        self.held_texts.put(packed, self.publication)?;
-        let next = self.next(record, live.as_ref())?;
+        self.put_texts(&record)?;
+        let rendered = record.product.product()?;
+        let next = self.next(&record, &rendered, live.as_ref())?;
         if let Some(texts) = &mut self.texts {
-            texts.check_kept(next.product(), report);
+            texts.check_kept(&next, report);
         }
-        self.plan.compare(live.as_ref(), next.product());
-        if let Some(live) = live.filter(|live| live != next.product()) {
-            self.tally.compare(&live, next.product());
+        self.plan.compare(live.as_ref(), &next);
+        if let Some(live) = live.filter(|live| *live != next) {
+            self.tally.compare(&live, &next);
         }
-        self.publication.put_prepared(next)?;
+        self.publication.put_prepared(match next == rendered {
+            true => record.product,
+            false => PreparedProduct::new(next)?,
+        })?;
         Ok(())
+    }
+
+    /// Stores the texts that a record brought.
+    fn put_texts(&mut self, record: &Staged) -> anyhow::Result<()> {
+        let texts = record.product.own_texts();
+        let brought = &self.together.texts;
+        Ok(self.held_texts.put(texts, brought, self.publication)?)
     }
 
     /// Returns the next version of a product, after the live one.
     fn next(
         &mut self,
-        record: PreparedRecord,
+        record: &Staged,
+        rendered: &StoredProduct,
         live: Option<&StoredProduct>,
-    ) -> anyhow::Result<PreparedProduct> {
-        let PreparedRecord { mut product, texts } = record;
-        let has_files = self.has_files(product.code());
-        if has_files {
-            // Without the files, the record leads to another product.
-            product.set_record(None);
-        }
-        let names_texts = may_name_texts(product.product());
-        if live.is_none() && !has_files && !names_texts {
-            return Ok(product);
-        }
-        let code = product.code();
-        let rendered = stored_content(product.product())?;
+    ) -> anyhow::Result<StoredProduct> {
+        let mut next = rendered.clone();
+        let rendered = stored_content(rendered)?;
         let mut content = match live {
             None => rendered.clone(),
-            Some(live) => texts.update(&rendered).apply(&stored_content(live)?),
+            Some(live) => record.update(&rendered).apply(&stored_content(live)?),
         };
-        if names_texts {
-            self.held_texts.resolve(&rendered, &mut content)?;
+        if record.may_name_texts {
+            let brought = &self.together.texts;
+            self.held_texts
+                .resolve((&rendered, brought), self.publication, &mut content)?;
         }
         if let Some(texts) = &mut self.texts {
-            texts.put(code, self.publication, &mut content)?;
+            texts.put(&next.code, self.publication, &mut content)?;
         }
-        let range = product.product().content.clone();
-        let range = range.filter(|_| content != rendered);
-        let discount = live.map(|live| live.discount_multiplier.as_str());
-        let loaded = &product.product().discount_multiplier;
-        let discount = discount.filter(|live| *live != *loaded && is_same_discount(loaded, live));
-        if range.is_none() && discount.is_none() {
-            return Ok(product);
-        }
-        let record = product.record();
-        let mut next = product.into_product();
-        if let Some(range) = range {
+        if content != rendered
+            && let Some(range) = next.content.clone()
+        {
             let document = view::with_content(&next.document, range, &content)?;
             next.document = document.json;
             next.content = document.content;
             next.own_texts = own_texts(&content);
         }
-        if let Some(discount) = discount {
+        let discount = live.map(|live| live.discount_multiplier.as_str());
+        let loaded = &next.discount_multiplier;
+        if let Some(discount) = discount.filter(|live| is_same_discount(loaded, live)) {
             discount.clone_into(&mut next.discount_multiplier);
         }
-        let mut next = PreparedProduct::new(next)?;
-        next.set_record(record);
         Ok(next)
     }
 
@@ -353,7 +346,7 @@ impl Applying<'_, '_> {
     /// Warns of fields that no record has, although live products lose their values there.
     fn warn_of_missing(&self, records: &Records, report: &mut Report) {
         for (field, products) in self.tally.emptied() {
-            if let Some(column) = records.stated.missing(field) {
+            if let Some(column) = records.together.stated.missing(field) {
                 let message = format!(
                     "{} lose their value, as no record has this field",
                     ProductCount(products)
@@ -382,8 +375,7 @@ impl Applying<'_, '_> {
             let capitals = code.as_str().to_ascii_uppercase();
             by_capitals.entry(capitals).or_default().push(code);
         }
-        let capitals: Vec<&str> = by_capitals.keys().map(String::as_str).collect();
-        let mut others = self.publication.live_in_capitals(&capitals)?;
+        let mut others = self.publication.live_codes()?;
         others.retain(|other| !records.codes.contains(other.as_str()));
         let mut found = Vec::new();
         for other in &others {
@@ -413,8 +405,8 @@ impl Applying<'_, '_> {
                     self.tally.retire(&code);
                 }
             }
-            Mode::Merge { retire } => {
-                for Retirement { code, place } in retire {
+            Mode::Merge { .. } | Mode::Patch { .. } => {
+                for Retirement { code, place } in mode.retirements() {
                     if self.publication.retire(code)? {
                         self.plan.retire(code);
                         self.tally.retire(code);

@@ -1,4 +1,4 @@
-//! Codes in the inputs, with the first place of each. They are what a load holds in memory of each record, so they are small.
+//! Codes in the inputs, with the first place of each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ struct PackedPlace {
 /// Codes with their first places.
 #[derive(Default)]
 pub(super) struct FirstPlaces {
-    files: Vec<Arc<str>>,
+    /// Inputs, with their sheets.
+    files: Vec<(Arc<str>, Option<Arc<str>>)>,
     places: HashMap<Box<str>, PackedPlace>,
     /// Codes with small letters, by the same code in capitals: few have any.
     small: HashMap<Box<str>, Box<str>>,
@@ -37,11 +38,14 @@ impl FirstPlaces {
             line,
             index,
             row,
+            sheet,
             // Records have none.
             column: _,
+            cell: _,
         } = place;
-        if self.files.last() != Some(file) {
-            self.files.push(Arc::clone(file));
+        let last = self.files.last();
+        if last.is_none_or(|(last_file, last_sheet)| (last_file, last_sheet) != (file, sheet)) {
+            self.files.push((Arc::clone(file), sheet.clone()));
         }
         let number = |number: &Option<u64>| {
             let number = number.and_then(|number| u32::try_from(number).ok());
@@ -82,7 +86,7 @@ impl FirstPlaces {
 
     /// Returns the name of the first input.
     pub(super) fn first_file(&self) -> Arc<str> {
-        self.files.first().cloned().unwrap_or_default()
+        self.files.first().cloned().unwrap_or_default().0
     }
 
     pub(super) fn len(&self) -> usize {
@@ -94,12 +98,13 @@ impl FirstPlaces {
         let [line, index, row] = packed
             .numbers
             .map(|number| (number != NONE).then_some(u64::from(number)));
+        let (file, sheet) = file.cloned().unwrap_or_default();
         Place {
-            file: file.cloned().unwrap_or_default(),
             line,
             index,
             row,
-            column: None,
+            sheet,
+            ..Place::file(&file)
         }
     }
 }

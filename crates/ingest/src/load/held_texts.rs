@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use vitrine_model::content::{Content, PackedMarkdown, Text, TextDigest};
-use vitrine_store::record::StoredProduct;
+use vitrine_model::content::{Content, Text, TextDigest};
+use vitrine_store::record::{OwnText, StoredProduct};
 use vitrine_store::{Publication, Store, StoreError};
+
+use super::staged::BroughtTexts;
 
 /// Finder of the path of texts: the store's own ones are without it in a canonical document.
 static PATH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TextDigest::PATH));
@@ -30,25 +32,41 @@ impl<'s> HeldTexts<'s> {
         }
     }
 
-    /// Stores texts, except those that this publish has stored or found already.
+    /// Stores the texts that a product's record brought, except those that this publish has stored or found already.
     pub(super) fn put(
         &mut self,
-        texts: &[(TextDigest, PackedMarkdown)],
+        texts: &[OwnText],
+        brought: &BroughtTexts,
         publication: &mut dyn Publication,
     ) -> Result<(), StoreError> {
-        for (digest, packed) in texts {
-            if self.held.insert(*digest) {
-                publication.put_text(digest, packed)?;
-            }
+        for OwnText { digest, .. } in texts {
+            self.put_brought(digest, brought, publication)?;
         }
         Ok(())
     }
 
-    /// Replaces the addresses that a record brought into a product's content by the texts, if the store has them. `loaded` is the
-    /// record's content.
+    /// Stores a text, if a record of this load brought it.
+    fn put_brought(
+        &mut self,
+        digest: &TextDigest,
+        brought: &BroughtTexts,
+        publication: &mut dyn Publication,
+    ) -> Result<(), StoreError> {
+        if !self.held.contains(digest)
+            && let Some(packed) = brought.get(digest)
+        {
+            publication.put_text(digest, &packed)?;
+            self.held.insert(*digest);
+        }
+        Ok(())
+    }
+
+    /// Replaces the addresses that a record brought into a product's content by the texts, if this load brings them or the store
+    /// has them. `loaded` is the record's content.
     pub(super) fn resolve(
         &mut self,
-        loaded: &Content,
+        (loaded, brought): (&Content, &BroughtTexts),
+        publication: &mut dyn Publication,
         content: &mut Content,
     ) -> Result<(), StoreError> {
         for (name, loaded) in loaded.texts.iter() {
@@ -56,12 +74,14 @@ impl<'s> HeldTexts<'s> {
             if let Text::Outside(url) = loaded
                 && text == loaded
                 && let Some(digest) = TextDigest::in_address(url.as_str())
-                && self.has(&digest)?
             {
-                *text = Text::Own {
-                    digest,
-                    source: None,
-                };
+                self.put_brought(&digest, brought, publication)?;
+                if self.has(&digest)? {
+                    *text = Text::Own {
+                        digest,
+                        source: None,
+                    };
+                }
             }
         }
         Ok(())

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::fmt;
 
 use memchr::memchr2;
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::ser::{Error as _, Serializer};
 use serde_json::value::RawValue;
 
 use super::pointer::At;
@@ -84,6 +86,16 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// As [`member`](Self::member), to be changed.
+    pub(crate) fn member_mut(&mut self, name: &str) -> Option<&mut Self> {
+        match self {
+            Self::Object(members) => members
+                .iter_mut()
+                .find_map(|(key, value)| (key == name).then_some(value)),
+            _ => None,
+        }
+    }
+
     /// Returns the items, if this is an array.
     #[must_use]
     pub fn items(&self) -> &[Self] {
@@ -105,39 +117,29 @@ impl<'a> Node<'a> {
     /// Returns the value as compact JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut out = String::new();
-        self.write_json(&mut out);
-        out
+        // A value can't fail to become JSON.
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Appends the value as compact JSON.
     pub fn write_json(&self, out: &mut String) {
+        out.push_str(&self.to_json());
+    }
+}
+
+impl Serialize for Node<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Null | Self::Unreadable => out.push_str("null"),
-            Self::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-            Self::Number(number) => out.push_str(number),
-            Self::Text(text) => write_text(text, out),
-            Self::List(items) => {
-                out.push('[');
-                for (index, item) in items.iter().enumerate() {
-                    if index > 0 {
-                        out.push(',');
-                    }
-                    item.write_json(out);
-                }
-                out.push(']');
-            }
+            Self::Null | Self::Unreadable => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Number(number) => match RawValue::from_string((*number).to_owned()) {
+                Ok(number) => number.serialize(serializer),
+                Err(error) => Err(S::Error::custom(error)),
+            },
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(items) => serializer.collect_seq(items),
             Self::Object(members) => {
-                out.push('{');
-                for (index, (key, value)) in members.iter().enumerate() {
-                    if index > 0 {
-                        out.push(',');
-                    }
-                    write_text(key, out);
-                    out.push(':');
-                    value.write_json(out);
-                }
-                out.push('}');
+                serializer.collect_map(members.iter().map(|(key, value)| (key, value)))
             }
         }
     }

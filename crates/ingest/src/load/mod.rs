@@ -1,8 +1,9 @@
 //! Loading: from files to a revision, in three independent steps.
 //!
 //! - [`read`]: splits inputs into records; detects formats by content
-//! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores, and renders valid records (`rendered`);
-//!   `reading` takes all inputs, and puts these into a `spool`, as `records`, and `rejected` ones into a file
+//! - `patch`: merges a patch into the live product
+//! - [`check`]: turns a record into a valid product, or findings; `checking` does so on all cores, and packs valid records (`staged`);
+//!   `reading` takes all inputs, and keeps these as `records`; `rejected` ones go into a file
 //! - [`apply`]: publishes products as one revision, or nothing; [`plan`] and [`difference`] list the changes, and
 //!   [`guard`] refuses suspicious ones
 //!
@@ -18,7 +19,7 @@ mod first_places;
 pub mod guard;
 mod held_texts;
 pub mod json;
-mod known_records;
+mod patch;
 pub mod plan;
 pub(crate) mod pointer;
 pub mod progress;
@@ -26,13 +27,10 @@ pub mod read;
 mod reading;
 mod records;
 mod rejected;
-mod rendered;
 pub mod report;
-mod spool;
-mod spooled;
+mod staged;
 pub(crate) mod stored_texts;
 pub mod texts;
-mod waiting;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -49,8 +47,11 @@ use vitrine_store::Store;
 use apply::{Intent, Mode, Order};
 use guard::Allowance;
 use progress::Progress;
+use read::Shape;
 use reading::Reading;
 use report::Report;
+
+use crate::overrides;
 
 pub use reading::OnError;
 
@@ -205,6 +206,8 @@ pub struct LoadSettings {
     pub on_error: OnError,
     /// Limits of the guard that replace the default ones.
     pub allowances: Vec<Allowance>,
+    /// Sheet to read of workbooks; by default the first.
+    pub sheet: Option<String>,
     /// Directory of Markdown files that replace the products' texts.
     pub texts: Option<PathBuf>,
     /// Name of the author.
@@ -224,6 +227,7 @@ impl LoadSettings {
             intent: Intent::Apply,
             on_error: OnError::Reject,
             allowances: Vec::new(),
+            sheet: None,
             texts: None,
             by,
             note: None,
@@ -244,7 +248,16 @@ pub fn load(
     settings: LoadSettings,
     progress: &dyn Progress,
 ) -> anyhow::Result<Report> {
-    let mut reading = Reading::new(settings.on_error, store, progress);
+    let begin = || match settings.intent {
+        Intent::Apply => overrides::publish(store),
+        Intent::DryRun => overrides::dry_run(store),
+    };
+    let shape = match settings.mode {
+        Mode::Patch { .. } => Shape::Patch,
+        Mode::Replace | Mode::Merge { .. } => Shape::Whole,
+    };
+    let mut reading = Reading::new(settings.on_error, shape, progress);
+    reading.sheet.clone_from(&settings.sheet);
     let mut digest = Sha256::new();
     digest.update(&settings.digest_prefix);
     progress.reading(total_bytes(&inputs));
@@ -260,12 +273,15 @@ pub fn load(
         Some(directory) => Some(reading.texts(directory, &settings.mode)?),
         None => None,
     };
-    if let Mode::Merge { retire } = &settings.mode {
-        reading.check_retirements(retire, texts.as_ref());
+    // Inputs were read to their end, so a slow one doesn't hold the store; and what is patched stays live until the commit.
+    let mut publication = None;
+    if shape == Shape::Patch {
+        reading.check_patches(&mut **publication.insert(begin()?))?;
     }
-    let (mut report, records) = reading.finish()?;
+    reading.check_retirements(settings.mode.retirements(), texts.as_ref());
+    let (mut report, records) = reading.finish();
     if let Some(mut records) = records {
-        progress.writing(records.count);
+        progress.writing(records.staged.len() as u64);
         let order = Order {
             mode: &settings.mode,
             intent: settings.intent,
@@ -275,7 +291,15 @@ pub fn load(
             note: settings.note,
             source: digest,
         };
-        report.applied = apply::apply(store, &mut records, order, &mut report, progress)?;
+        let publication = publication.map_or_else(begin, Ok)?;
+        report.applied = apply::apply(
+            store,
+            publication,
+            &mut records,
+            order,
+            &mut report,
+            progress,
+        )?;
     }
     progress.finish();
     Ok(report)

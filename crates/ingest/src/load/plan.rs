@@ -198,14 +198,16 @@ impl Plan {
     /// Adds a product: its live and its next version.
     pub fn compare(&mut self, live: Option<&StoredProduct>, next: &StoredProduct) {
         match live {
-            None => {
-                self.counts.created += 1;
-                self.created
-                    .extend(self.fields().map(|_| next.code.to_string()));
-            }
+            None => self.create(&next.code),
             Some(live) if live == next => self.keep(),
             Some(live) => self.change(&Pair::of(live, next)),
         }
+    }
+
+    /// Adds a new product.
+    pub(crate) fn create(&mut self, code: &ProductCode) {
+        self.counts.created += 1;
+        self.created.extend(self.fields().map(|_| code.to_string()));
     }
 
     /// Adds a live product that changes.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::json::Node;
+
 /// Position in a record: the path to a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At<'p> {
@@ -36,6 +38,19 @@ impl<'p> At<'p> {
         At {
             parent: Some(self),
             step: Step::Index(index),
+        }
+    }
+
+    /// Returns the value at the position, if a record has one there.
+    pub(crate) fn find<'n, 'a>(&self, record: &'n Node<'a>) -> Option<&'n Node<'a>> {
+        let parent = match self.parent {
+            None => return Some(record),
+            Some(parent) => parent.find(record)?,
+        };
+        match self.step {
+            Step::Root => Some(parent),
+            Step::Key(key) => parent.member(key),
+            Step::Index(index) => parent.items().get(index),
         }
     }
 

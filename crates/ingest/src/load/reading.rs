@@ -1,4 +1,4 @@
-//! Reads and checks inputs: records without faults go to a spool, findings to the report.
+//! Reads and checks inputs: records without faults are staged, findings go to the report.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
@@ -8,20 +8,26 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
-use vitrine_store::Store;
+use vitrine_store::Publication;
 
 use super::apply::{Mode, Retirement};
-use super::checking::{Checkers, Outcome};
+use super::checking::{Checkers, Outcome, Together};
 use super::first_places::FirstPlaces;
-use super::known_records::{DigestPrefetch, KnownRecords};
+use super::json::Node;
+use super::patch::Bases;
 use super::progress::Progress;
-use super::read::columns::Stated;
-use super::read::{self, Item, Record};
+use super::read::{self, Item, Record, Shape};
 use super::records::Records;
 use super::rejected::RejectedFile;
 use super::report::{Finding, Place, Report, Severity, shown};
-use super::spool::Spool;
+use super::staged::Staged;
 use super::texts::{self, TextFiles};
+
+/// Number of patches whose products are read together.
+const MAX_FEW_PATCHES: usize = 64;
+
+/// Maximum length of the patches of a load together, in bytes: they wait in memory.
+const MAX_PATCH_BYTES: usize = 512 << 20;
 
 /// Handling of a load with faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +44,8 @@ pub enum OnError {
 /// Results of reading so far.
 pub(super) struct Reading<'p> {
     pub(super) report: Report,
-    store: &'p Store,
+    /// Sheet to read of workbooks; by default the first.
+    pub(super) sheet: Option<String>,
     progress: &'p dyn Progress,
     /// Codes in the inputs.
     codes: FirstPlaces,
@@ -46,35 +53,39 @@ pub(super) struct Reading<'p> {
     rejected: Option<RejectedFile>,
     /// Codes of rejected records, with their places.
     rejected_codes: HashMap<String, Place>,
-    spool: Spool,
-    known: Arc<KnownRecords>,
-    stated: Arc<Stated>,
-    prefetch: DigestPrefetch,
+    shape: Shape,
+    /// Patches, which wait for the publish that finds what they stand on, each with its code, if that can be read.
+    patches: Vec<(Option<ProductCode>, Item)>,
+    /// Their length, in bytes.
+    patch_bytes: usize,
+    staged: Vec<Staged>,
+    together: Arc<Together>,
     checkers: Checkers,
-    /// First error of the spool or of rejected records; returned when the input has ended.
+    /// First error of staging or of rejected records; returned when the input has ended.
     failure: Option<anyhow::Error>,
 }
 
 impl<'p> Reading<'p> {
-    pub(super) fn new(on_error: OnError, store: &'p Store, progress: &'p dyn Progress) -> Self {
-        let (known, stated) = (Arc::default(), Arc::default());
+    pub(super) fn new(on_error: OnError, shape: Shape, progress: &'p dyn Progress) -> Self {
+        let together = Arc::default();
         let (skips, path) = match on_error {
             OnError::Reject => (false, None),
             OnError::Skip { rejected } => (true, rejected),
         };
         Self {
             report: Report::default(),
-            store,
+            sheet: None,
             progress,
             codes: FirstPlaces::default(),
             skips,
             rejected: path.map(RejectedFile::new),
             rejected_codes: HashMap::new(),
-            spool: Spool::new(),
-            prefetch: DigestPrefetch::new(),
-            checkers: Checkers::start(&known, &stated),
-            known,
-            stated,
+            shape,
+            patches: Vec::new(),
+            patch_bytes: 0,
+            staged: Vec::new(),
+            checkers: Checkers::new(&together),
+            together,
             failure: None,
         }
     }
@@ -84,7 +95,8 @@ impl<'p> Reading<'p> {
         let file: Arc<str> = name.into();
         let mut is_empty = true;
         let reader = BufReader::with_capacity(1 << 16, bytes);
-        read::read(name, reader, &mut |item| {
+        let sheet = self.sheet.clone();
+        read::read(name, sheet.as_deref(), reader, self.shape, &mut |item| {
             is_empty = false;
             self.take(&file, item);
         })
@@ -110,8 +122,19 @@ impl<'p> Reading<'p> {
             Item::Record(mut record) => {
                 // All records share one name.
                 record.place.file = Arc::clone(file);
-                let due = self.checkers.push(record);
-                due.into_iter().for_each(|outcome| self.settle(outcome));
+                match self.shape {
+                    Shape::Whole => self.check(record),
+                    Shape::Patch => {
+                        let (node, _) = Node::parse(&record.json);
+                        let code = node.member("code").and_then(Node::text);
+                        let code = code.and_then(|code| code.trim().parse().ok());
+                        self.wait(code, record.json.len(), Item::Record(record));
+                    }
+                }
+            }
+            Item::Row(row) => {
+                let (code, length) = (row.code().parse().ok(), row.len_bytes());
+                self.wait(code, length, Item::Row(row));
             }
             Item::Unreadable {
                 findings,
@@ -121,6 +144,64 @@ impl<'p> Reading<'p> {
                 self.take_unreadable(findings, is_record);
             }
         }
+    }
+
+    fn check(&mut self, record: Record) {
+        let due = self.checkers.push(record);
+        due.into_iter().for_each(|outcome| self.settle(outcome));
+    }
+
+    /// Keeps a patch until all inputs were read.
+    fn wait(&mut self, code: Option<ProductCode>, length: usize, patch: Item) {
+        self.patch_bytes += length;
+        if self.patch_bytes > MAX_PATCH_BYTES {
+            let message = format!(
+                "patches can have {} MiB together; load them in parts",
+                MAX_PATCH_BYTES >> 20
+            );
+            self.fail(anyhow::Error::msg(message));
+            self.patches.clear();
+            return;
+        }
+        self.patches.push((code, patch));
+    }
+
+    /// Checks the patches, on what is live where a publish begins.
+    pub(super) fn check_patches(
+        &mut self,
+        publication: &mut dyn Publication,
+    ) -> anyhow::Result<()> {
+        let mut patches = std::mem::take(&mut self.patches).into_iter();
+        let mut bases = Bases::default();
+        loop {
+            let few = patches.by_ref().take(MAX_FEW_PATCHES);
+            let (codes, few): (Vec<_>, Vec<Item>) = few.unzip();
+            if few.is_empty() {
+                break;
+            }
+            for (patch, base) in few.into_iter().zip(bases.of(&codes, publication)?) {
+                let item = match patch {
+                    Item::Row(row) => row.record(self.shape, base.payout_type()),
+                    other => other,
+                };
+                match item {
+                    Item::Record(mut record) => {
+                        record.set_base(base);
+                        self.check(record);
+                    }
+                    Item::Unreadable {
+                        findings,
+                        is_record,
+                    } => {
+                        self.settle_all();
+                        self.take_unreadable(findings, is_record);
+                    }
+                    Item::Row(_) | Item::Warning(_) => {}
+                }
+            }
+        }
+        self.settle_all();
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Adds an input, or a part of it, without a readable code.
@@ -144,15 +225,11 @@ impl<'p> Reading<'p> {
 
     fn settle(&mut self, outcome: Outcome) {
         self.report.records += 1;
-        let prefetched = (self.prefetch).prefetch(self.report.records, self.store, &self.known);
-        if let Err(error) = prefetched {
-            self.fail(error);
-        }
         self.progress.checked();
         let Outcome {
             record,
             code,
-            written,
+            staged,
             mut findings,
         } = outcome;
         let record = &record;
@@ -173,23 +250,30 @@ impl<'p> Reading<'p> {
                 Some(_) => {}
                 None => self.report.rejected.keeps_all = true,
             }
-            self.reject(&findings, Some(&record.json));
-        } else if let (Some(code), Some(written)) = (code, written)
+            self.reject(&findings, record.whole_json());
+        } else if let Some(staged) = staged
             && (self.skips || !self.report.has_faults())
-            && let Err(error) = written.and_then(|written| self.keep(code, written, record))
         {
-            self.fail(error);
+            match staged {
+                Ok(staged) => self.keep(staged, record),
+                Err(error) => self.fail(error),
+            }
         }
         findings
             .into_iter()
             .for_each(|finding| self.report.add(finding));
     }
 
-    /// Puts a record without faults into the spool.
-    fn keep(&mut self, code: String, written: Vec<u8>, record: &Record) -> anyhow::Result<()> {
+    /// Keeps a record without faults.
+    fn keep(&mut self, mut staged: Staged, record: &Record) {
         // Another record of its code may still be rejected, and then this one is, too.
-        let json = self.rejected.is_some().then(|| record.json.clone());
-        Ok(self.spool.push(code, written, json)?)
+        if self.rejected.is_some()
+            && let Some(json) = record.whole_json()
+            && let Err(error) = staged.keep_json(json)
+        {
+            self.fail(error.into());
+        }
+        self.staged.push(staged);
     }
 
     fn check_unique(&mut self, code: &str, record: &Record, findings: &mut Vec<Finding>) {
@@ -272,12 +356,12 @@ impl<'p> Reading<'p> {
     }
 
     /// Ends reading. Returns the report, and the records unless faults prevent the load.
-    pub(super) fn finish(mut self) -> anyhow::Result<(Report, Option<Records>)> {
+    pub(super) fn finish(mut self) -> (Report, Option<Records>) {
         // Each code read belongs to a record to load, or to a rejected one.
         let can_skip = self.skips && self.codes.len() > self.rejected_codes.len();
         if self.report.has_faults() && !can_skip {
             self.report.rejected = super::report::Rejected::default();
-            return Ok((self.report, None));
+            return (self.report, None);
         }
         let kept = self.rejected_codes.into_iter().map(|(code, place)| {
             let first = self.codes.get(code.as_str());
@@ -285,16 +369,16 @@ impl<'p> Reading<'p> {
             (code, [first, place])
         });
         let kept: HashMap<_, _> = kept.collect();
+        // Stores write each page of an index once then, and neighbours lie together in what is read later.
+        (self.staged).sort_unstable_by(|one, other| one.code().cmp(other.code()));
         let records = Records {
-            count: self.spool.records(),
-            spooled: self.spool.read()?,
+            staged: self.staged,
             kept,
             rejected: self.rejected,
-            known: self.known,
-            stated: self.stated,
+            together: self.together,
             codes: self.codes,
         };
-        Ok((self.report, Some(records)))
+        (self.report, Some(records))
     }
 }
 

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use anyhow::{anyhow, bail, ensure};
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
+use vitrine_store::Publication as _;
 use vitrine_store::audit::{AuditAction, AuditContext, Confirmation, PublishedChange};
-use vitrine_store::overrides::{
-    NewOverride, OverrideEnd, OverrideStatus, StorePublication, StoredOverride,
-};
+use vitrine_store::overrides::{NewOverride, OverrideEnd, OverrideStatus, StoredOverride};
 use vitrine_store::record::RevisionNote;
-use vitrine_store::{Store, StoreError};
+use vitrine_store::{Publish, Store, StoreError};
 
 pub use super::changed::Changed;
 pub use super::compared::Notices;
@@ -77,12 +76,12 @@ pub fn make_all(store: &Store, requests: Vec<Request>, intent: Intent) -> anyhow
     let mut pass = Pass::new(store, &before, &after, &made, Detail::Fields).with_others(&open);
     let writes = intent == Intent::Apply && !begun.is_empty();
     let writes_all = writes && begun.len() == made.len();
-    let hidden = hidden(&mut *publication)?;
+    let hidden = hidden(&mut publication)?;
     pass.run(writes_all.then_some(&mut *publication))?;
     let allowances: Vec<Allowance> = (made.iter())
         .flat_map(|one| one.definition.allowances.clone())
         .collect();
-    let exceeded = pass.exceeded(&mut *publication, &allowances, hidden)?;
+    let exceeded = pass.exceeded(&mut publication, &allowances, hidden)?;
     let mut found = pass.finish();
     if writes && !writes_all && exceeded.is_empty() {
         // The others begin later.
@@ -105,7 +104,7 @@ pub fn make_all(store: &Store, requests: Vec<Request>, intent: Intent) -> anyhow
 
 /// Stores new overrides, gives them their numbers, and commits.
 fn commit_made(
-    mut publication: Box<dyn StorePublication + '_>,
+    mut publication: Box<Publish>,
     made: &mut [Override],
     mut confirmation: Option<Confirmation>,
     now: Timestamp,
@@ -190,7 +189,7 @@ fn requested(store: &Store, request: Request, now: Timestamp) -> anyhow::Result<
 }
 
 /// Begins a publish; one that is to be applied comes after all instants that are due.
-fn begin(store: &Store, intent: Intent) -> anyhow::Result<Begun<'_>> {
+fn begin(store: &Store, intent: Intent) -> anyhow::Result<Begun> {
     match intent {
         Intent::Apply => publish_in_time(store),
         Intent::DryRun => publish_now(store),
@@ -198,7 +197,7 @@ fn begin(store: &Store, intent: Intent) -> anyhow::Result<Begun<'_>> {
 }
 
 /// Begins a publish, whatever is overdue.
-fn publish_now(store: &Store) -> anyhow::Result<Begun<'_>> {
+fn publish_now(store: &Store) -> anyhow::Result<Begun> {
     let mut publication = store.publish()?;
     Ok(Begun {
         now: publication.now()?,
@@ -261,7 +260,7 @@ pub fn end(
         .partition(|one| is_named(&one.stored));
     let writes = intent == Intent::Apply;
     let mut changed = if !ended_unreadable.is_empty() {
-        let rebuilt = Rebuild::run(store, &mut *publication, &after, Detail::Fields, writes)?;
+        let rebuilt = Rebuild::run(store, &mut publication, &after, Detail::Fields, writes)?;
         Changed {
             plan: rebuilt.plan,
             ..Changed::default()
@@ -300,7 +299,7 @@ fn no_end_of(store: &Store, number: u64) -> Result<anyhow::Error, StoreError> {
 
 /// Stores the ends of overrides, and commits.
 fn commit_ends(
-    mut publication: Box<dyn StorePublication + '_>,
+    mut publication: Box<Publish>,
     changed: &mut Changed,
     now: Timestamp,
     mut context: AuditContext,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use vitrine_model::code::ProductCode;
-use vitrine_store::StoreError;
-use vitrine_store::overrides::StorePublication;
+use vitrine_store::Publication as _;
 use vitrine_store::prepared::PreparedProduct;
 use vitrine_store::record::StoredProduct;
+use vitrine_store::{Publish, StoreError};
 
 use crate::load::guard::Tally;
 use crate::load::plan::{Detail, Plan};
@@ -67,7 +67,7 @@ impl Write {
         }
     }
 
-    pub(super) fn apply(self, publication: &mut dyn StorePublication) -> Result<(), StoreError> {
+    pub(super) fn apply(self, publication: &mut Publish) -> Result<(), StoreError> {
         match self {
             Self::KeepBase(base) => publication.keep_live_as_base(&base),
             Self::EndBase(code) => publication.end_base(&code),
@@ -111,11 +111,7 @@ impl Compared {
         };
         self.writes.push(match effective {
             None => Write::Retire(code),
-            Some(product) => {
-                let mut prepared = PreparedProduct::new(product)?;
-                prepared.pack()?;
-                Write::Put(prepared)
-            }
+            Some(product) => Write::Put(PreparedProduct::new(product)?),
         });
         Ok(())
     }

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
-use vitrine_store::overrides::{NextInstant, OverrideEnd, StorePublication, StoredOverride};
+use vitrine_store::Publication as _;
+use vitrine_store::overrides::{NextInstant, OverrideEnd, StoredOverride};
 use vitrine_store::record::RevisionNote;
-use vitrine_store::{Store, StoreError};
+use vitrine_store::{Publish, Store, StoreError};
 
 use super::Override;
 use super::change::described;
@@ -86,7 +87,7 @@ pub fn apply_next(store: &Store) -> anyhow::Result<Option<AppliedInstant>> {
         .collect();
     let begins = |one: &StoredOverride| !one.is_active();
     let ends = StoredOverride::is_active;
-    let mut exceeded = apply(store, &mut *publication, open, at)?;
+    let mut exceeded = apply(store, &mut publication, open, at)?;
     if touched.iter().all(ends) {
         // Products return to what loads brought: a value that an override gave them isn't lost.
         exceeded.retain(|one| one.rule != Rule::EmptiedFields);
@@ -119,7 +120,7 @@ pub fn apply_next(store: &Store) -> anyhow::Result<Option<AppliedInstant>> {
 /// limits of the guard that this exceeds.
 fn apply(
     store: &Store,
-    publication: &mut dyn StorePublication,
+    publication: &mut Publish,
     open: Vec<StoredOverride>,
     at: Timestamp,
 ) -> anyhow::Result<Vec<Exceeded>> {
@@ -151,8 +152,8 @@ fn apply(
 }
 
 /// A publish that has begun.
-pub(super) struct Begun<'a> {
-    pub(super) publication: Box<dyn StorePublication + 'a>,
+pub(super) struct Begun {
+    pub(super) publication: Box<Publish>,
     /// Time at which it publishes, by the clock of the store.
     pub(super) now: Timestamp,
     /// Instants that were overdue and were applied before.
@@ -161,7 +162,7 @@ pub(super) struct Begun<'a> {
 
 /// Begins a publish at a moment at which no instant is overdue: applies those first. So what an operator does now comes after
 /// what was to come before.
-pub(super) fn publish_in_time(store: &Store) -> anyhow::Result<Begun<'_>> {
+pub(super) fn publish_in_time(store: &Store) -> anyhow::Result<Begun> {
     let mut applied = Vec::new();
     loop {
         while let Some(instant) = apply_next(store)? {

@@ -7,9 +7,9 @@ use std::sync::mpsc;
 use std::thread;
 
 use vitrine_model::code::ProductCode;
-use vitrine_store::overrides::{BaseHint, StorePublication};
+use vitrine_store::overrides::BaseHint;
 use vitrine_store::record::StoredProduct;
-use vitrine_store::{Store, StoreError};
+use vitrine_store::{Publish, Store, StoreError};
 
 use super::change::Changed;
 use super::compared::{Compared, Notices, Write};
@@ -129,10 +129,7 @@ impl<'p> Pass<'p> {
 
     /// Compares all products, and writes what differs if there is something to write to. One thread reads them, others compare
     /// them, and this one puts together what these found, in the order of reading.
-    pub(super) fn run(
-        &mut self,
-        mut publication: Option<&mut (dyn StorePublication + '_)>,
-    ) -> anyhow::Result<()> {
+    pub(super) fn run(&mut self, mut publication: Option<&mut Publish>) -> anyhow::Result<()> {
         let (store, touched) = (self.store, self.touched);
         let missing = std::mem::take(&mut self.missing);
         let mut found = std::mem::take(&mut self.found);
@@ -272,7 +269,7 @@ impl<'p> Pass<'p> {
     /// Returns the limits of the guard that this exceeds, if so many products were [hidden](hidden) before.
     pub(super) fn exceeded(
         &mut self,
-        publication: &mut dyn StorePublication,
+        publication: &mut Publish,
         allowances: &[Allowance],
         hidden: u64,
     ) -> anyhow::Result<Vec<Exceeded>> {
@@ -301,7 +298,7 @@ impl<'p> Pass<'p> {
 }
 
 /// Returns the number of live products that clients don't see. Call it before the first change.
-pub(super) fn hidden(publication: &mut dyn StorePublication) -> Result<u64, StoreError> {
+pub(super) fn hidden(publication: &mut Publish) -> Result<u64, StoreError> {
     let overridden = publication.overridden()?;
     Ok(overridden.iter().filter(|one| one.is_hidden).count() as u64)
 }

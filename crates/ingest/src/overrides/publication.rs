@@ -8,12 +8,11 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::revision::Revision;
 use vitrine_store::audit::{AuditContext, PublishedChange};
-use vitrine_store::overrides::StorePublication;
-use vitrine_store::prepared::{LiveDigests, PreparedProduct, RecordDigest, VersionId};
+use vitrine_store::prepared::{PreparedProduct, ProductDigest};
 use vitrine_store::record::{
     FetchedText, Moment, ProductVisitor, PublishedCounts, PutOutcome, RevisionNote, StoredProduct,
 };
-use vitrine_store::{Ineffective, Publication, Store, StoreError};
+use vitrine_store::{Ineffective, Publication, Publish, Store, StoreError};
 
 use super::Override;
 use super::effect::effect;
@@ -42,7 +41,7 @@ pub fn dry_run(store: &Store) -> Result<Box<dyn Publication + '_>, StoreError> {
 
 fn on<'s>(
     store: &'s Store,
-    mut inner: Box<dyn StorePublication + 's>,
+    mut inner: Box<Publish>,
 ) -> Result<Box<dyn Publication + 's>, StoreError> {
     let active = Override::read_active(inner.open_overrides()?)?;
     let overridden = inner.overridden()?;
@@ -59,7 +58,7 @@ fn on<'s>(
     }))
 }
 
-/// Puts the base of a revision, and retires all else: with the overrides of now, that is the catalog after a rollback. Returns
+/// Puts the base of a revision, and retires all else: under the current overrides, that is the catalog after a rollback. Returns
 /// whether the revision exists.
 ///
 /// # Errors
@@ -70,39 +69,53 @@ pub fn restore(
     publication: &mut dyn Publication,
     number: u64,
 ) -> Result<bool, StoreError> {
-    let mut put = |few: &mut Vec<StoredProduct>| {
+    let is_there = in_batches(store, number, |few| {
         let codes: Vec<&ProductCode> = few.iter().map(|product| &product.code).collect();
         publication.prefetch(&codes)?;
-        few.drain(..)
-            .try_for_each(|product| publication.put(&product).map(drop))
-    };
+        (few.iter()).try_for_each(|product| publication.put(product).map(drop))
+    })?;
+    if is_there {
+        publication.retire_others()?;
+    }
+    Ok(is_there)
+}
+
+/// Calls `take` with the products that loads had brought by a revision, some at a time. Returns whether the revision exists.
+///
+/// # Errors
+///
+/// As [`restore`], or if `take` fails.
+pub(super) fn in_batches(
+    store: &Store,
+    number: u64,
+    mut take: impl FnMut(&[StoredProduct]) -> Result<(), StoreError>,
+) -> Result<bool, StoreError> {
     let (mut few, mut failure) = (Vec::new(), None);
-    // Outside of the publish's transaction: a revision never changes.
+    // Outside of a publish's transaction: a revision never changes.
     let found = store.read_base(Moment::Revision(number), &mut |base| {
         few.push(base);
-        match few.len() < BATCH {
-            true => Ok(()),
-            false => put(&mut few).map_err(|error| {
-                failure = Some(error);
-                "stopped".into()
-            }),
+        if few.len() < BATCH {
+            return Ok(());
         }
+        let taken = take(&few);
+        few.clear();
+        taken.map_err(|error| {
+            failure = Some(error);
+            "stopped".into()
+        })
     });
     if let Some(error) = failure {
         return Err(error);
     }
     let is_there = found?.is_some();
-    if is_there {
-        put(&mut few)?;
-        publication.retire_others()?;
-    }
+    take(&few)?;
     Ok(is_there)
 }
 
 /// A publish of bases in progress.
 struct BasePublication<'s> {
     store: &'s Store,
-    inner: Box<dyn StorePublication + 's>,
+    inner: Box<Publish>,
     /// Active overrides, in the order of their numbers.
     active: Vec<Override>,
     /// Products that clients didn't see before.
@@ -134,13 +147,11 @@ impl BasePublication<'_> {
         let overridden: Vec<&ProductCode> = (codes.iter().copied())
             .filter(|code| self.overridden.contains(*code))
             .collect();
-        let bases = match overridden.is_empty() {
-            true => Vec::new(),
-            false => self.inner.bases(&overridden)?,
-        };
-        self.bases = (bases.into_iter())
-            .map(|base| (base.code.clone(), base))
-            .collect();
+        if overridden.iter().all(|code| self.bases.contains_key(*code)) {
+            return Ok(());
+        }
+        let bases = self.inner.bases(&overridden)?.into_iter();
+        self.bases = bases.map(|base| (base.code.clone(), base)).collect();
         Ok(())
     }
 
@@ -161,7 +172,7 @@ impl BasePublication<'_> {
     }
 }
 
-fn damaged(error: &anyhow::Error) -> StoreError {
+pub(super) fn damaged(error: &anyhow::Error) -> StoreError {
     StoreError::Damaged(format!("{error:#}"))
 }
 
@@ -181,22 +192,19 @@ impl Publication for BasePublication<'_> {
     fn live_digests(
         &mut self,
         codes: &[&ProductCode],
-    ) -> Result<Vec<Option<LiveDigests>>, StoreError> {
+    ) -> Result<Vec<Option<ProductDigest>>, StoreError> {
         self.fetch_bases(codes)?;
         let mut digests = self.inner.live_digests(codes)?;
         for (code, digest) in codes.iter().zip(&mut digests) {
             if let Some(base) = self.base(code)? {
-                *digest = Some(LiveDigests {
-                    product: PreparedProduct::new(base)?.digest(),
-                    record: None,
-                });
+                *digest = Some(ProductDigest::of(&base)?);
             }
         }
         Ok(digests)
     }
 
-    fn live_in_capitals(&mut self, capitals: &[&str]) -> Result<Vec<ProductCode>, StoreError> {
-        self.inner.live_in_capitals(capitals)
+    fn live_codes(&mut self) -> Result<Vec<ProductCode>, StoreError> {
+        self.inner.live_codes()
     }
 
     fn put_text(
@@ -212,7 +220,10 @@ impl Publication for BasePublication<'_> {
     }
 
     fn put_prepared(&mut self, prepared: PreparedProduct) -> Result<PutOutcome, StoreError> {
-        let product = prepared.product();
+        let product = match self.active.is_empty() && self.overridden.is_empty() {
+            true => return self.inner.put_prepared(prepared),
+            false => &prepared.product()?,
+        };
         let effect = effect(product, &self.active).map_err(|error| damaged(&error))?;
         if effect.is_none() && !self.overridden.contains(&product.code) {
             return self.inner.put_prepared(prepared);
@@ -265,23 +276,6 @@ impl Publication for BasePublication<'_> {
             self.seen.insert(code.clone());
         }
         Ok(self.inner.keep(code)? || is_overridden)
-    }
-
-    fn keep_loaded(
-        &mut self,
-        code: &ProductCode,
-        record: RecordDigest,
-    ) -> Result<bool, StoreError> {
-        match self.overridden.contains(code) {
-            // The record leads to the base, not to what is live.
-            true => self.keep(code),
-            false => self.inner.keep_loaded(code, record),
-        }
-    }
-
-    fn keep_versions(&mut self, revision: Option<&str>, versions: &[VersionId]) -> bool {
-        // Records of overridden products lead to the base, not to what is live.
-        self.overridden.is_empty() && self.inner.keep_versions(revision, versions)
     }
 
     fn live_before(&self) -> u64 {

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use vitrine_model::code::ProductCode;
+use vitrine_store::Publication as _;
 use vitrine_store::check::{Problem, Severity};
-use vitrine_store::overrides::{StorePublication, StoredOverride};
+use vitrine_store::overrides::StoredOverride;
 use vitrine_store::prepared::PreparedProduct;
 use vitrine_store::record::{Moment, StoredProduct};
-use vitrine_store::{Store, StoreError};
+use vitrine_store::{Publish, Store, StoreError};
 
 use super::Override;
 use super::effect::{effect, seen};
@@ -130,7 +131,7 @@ impl Rebuild {
     /// Compares what clients saw with what `after` makes of all bases, and writes what differs if `writes`.
     pub(super) fn run(
         store: &Store,
-        publication: &mut dyn StorePublication,
+        publication: &mut Publish,
         after: &[Override],
         detail: Detail,
         writes: bool,

@@ -3,8 +3,8 @@
 use askama::Template;
 use bytes::Bytes;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -112,6 +112,23 @@ pub(super) fn image(content_type: &'static str, bytes: Bytes) -> Page {
 /// Returns a picture made by this server.
 pub(super) fn svg(svg: String) -> Page {
     image("image/svg+xml", svg.into())
+}
+
+/// Returns a workbook to download.
+pub(super) fn workbook(name: &str, bytes: Vec<u8>) -> Page {
+    let content_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+    let mut page = answer(
+        StatusCode::OK,
+        content_type,
+        PICTURE_POLICY,
+        NO_STORE,
+        bytes,
+    );
+    let disposition = HeaderValue::try_from(format!("attachment; filename=\"{name}\""));
+    if let Ok(disposition) = disposition {
+        page.headers_mut().insert(CONTENT_DISPOSITION, disposition);
+    }
+    page
 }
 
 /// Problem that keeps a page from being shown.

@@ -10,7 +10,7 @@
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product; `assortment_pages`: their pages
 //! - `index`, `block`, `card`, `borrowed`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
 //!   all products, sorted; `paging`: pages; `table`: rows
-//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `operators`, `webhooks`, `audit`: pages; `past`: history of a product; `differences`: between revisions; `calendar`: a month of overrides
+//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `operators`, `webhooks`, `audit`: pages; `export`: the catalog as a workbook; `past`: history of a product; `differences`: between revisions; `calendar`: a month of overrides
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
 //! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
 //! - `times`: times for people; `answer`: responses
@@ -29,6 +29,7 @@ mod catalog;
 mod changes;
 mod column;
 mod differences;
+mod export;
 mod fields;
 mod group;
 mod home;
@@ -56,7 +57,7 @@ mod values;
 mod webhooks;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, Method, StatusCode};
 use vitrine_model::assortment::check_name;
@@ -118,6 +119,8 @@ pub struct Browser {
     hosts: Hosts,
     images: Images,
     indexes: Indexes,
+    /// Held while a workbook is made: one at a time.
+    exporting: Mutex<()>,
     hidden: Option<&'static str>,
 }
 
@@ -179,6 +182,7 @@ enum Picture {
 enum Route {
     Home,
     Catalog,
+    Export,
     Product(ProductCode),
     Picture(ProductCode, Picture),
     Revisions,
@@ -218,6 +222,7 @@ impl Browser {
             hosts: Hosts::new(settings.hosts),
             images: Images::new(settings.images)?,
             indexes: Indexes::default(),
+            exporting: Mutex::new(()),
             hidden: settings.hidden,
         }))
     }
@@ -230,6 +235,7 @@ impl Browser {
             || matches!(
                 first,
                 "catalog"
+                    | "export"
                     | "revisions"
                     | "overrides"
                     | "assortments"
@@ -326,6 +332,7 @@ impl Browser {
         match route {
             Route::Home => query::nothing(query).and_then(|()| home::page(self)),
             Route::Catalog => catalog::page(self, query),
+            Route::Export => query::nothing(query).and_then(|()| export::workbook(self)),
             Route::Product(code) => product::page(self, &code, query),
             Route::Revisions => revisions::list(self, query),
             Route::Comparison => revisions::compare(self, query),
@@ -349,6 +356,7 @@ fn route(path: &str) -> Option<Route> {
     match segments.as_slice() {
         [""] => Some(Route::Home),
         ["catalog"] => Some(Route::Catalog),
+        ["export"] => Some(Route::Export),
         ["catalog", code] => product_code(code).map(Route::Product),
         ["catalog", code, "image"] => Some(Route::Picture(product_code(code)?, Picture::Card)),
         ["catalog", code, "icon"] => Some(Route::Picture(product_code(code)?, Picture::Icon)),
@@ -380,6 +388,7 @@ mod tests {
             "/",
             "/catalog",
             "/catalog/A/image",
+            "/export",
             "/revisions/1",
             "/overrides",
             "/assortments/nordic",

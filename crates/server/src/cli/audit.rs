@@ -1,7 +1,6 @@
 //! `vitrine audit`: prints the audit log; and the author and note of commands that add to it.
 
 use clap::Args;
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
@@ -12,7 +11,7 @@ use super::keys::prefix_of;
 use super::load::operator;
 use super::plain_text::PlainText;
 use super::time::to_second;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json, texts};
+use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json, texts};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,9 +76,7 @@ impl Audit {
             print_json(&entries.iter().map(entry_json).collect())?;
             return Ok(Outcome::Done);
         }
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header([
+        let mut table = output::table([
             "ENTRY", "TIME", "BY", "ACTION", "SUBJECT", "CHANGES", "NOTE",
         ]);
         for entry in &entries {
@@ -95,7 +92,7 @@ impl Audit {
             ];
             table.add_row(cells.map(|cell| single_line(&cell).into_owned()));
         }
-        print(&format!("{}\n", table.trim_fmt()))?;
+        print(&format!("{}\n", output::fitted(table)))?;
         Ok(Outcome::Done)
     }
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
 use vitrine_client::{Content, Json};
 use vitrine_ingest::escape::single_line;
-use vitrine_ingest::export::csv;
+use vitrine_ingest::export;
 use vitrine_ingest::load::json::Node;
 
 use super::remote::{FormatArgs, FormatName, RemoteArgs, csv_row, fields, line, put};
@@ -53,7 +53,7 @@ impl Get {
             ContentArg::Md => Content::Md,
             ContentArg::Html => Content::Html,
         };
-        let (format, reader) = self.format.or_for_programs(FormatName::Json);
+        let format = self.format.or_for_programs(FormatName::Json);
         let client = self.remote.client()?;
         let product: Json = client
             .product_as(&self.code, content)
@@ -62,7 +62,7 @@ impl Get {
             FormatName::Table => table(&product)?,
             FormatName::Json => format!("{}\n", product.get()),
             FormatName::Ndjson => format!("{}\n", line(&product)),
-            FormatName::Csv => format!("{}\n{}\n", csv::header(), csv_row(&product, reader)?),
+            FormatName::Csv => format!("{}\n{}\n", export::csv_header(), csv_row(&product)?),
         };
         let mut out = output::stdout();
         written(put(&mut out, &text).and_then(|()| out.flush().context(CAN_NOT_WRITE)))

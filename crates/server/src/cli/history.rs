@@ -5,7 +5,6 @@ use std::io::Write as _;
 
 use anyhow::bail;
 use clap::Args;
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::export;
@@ -56,7 +55,7 @@ pub(super) struct History {
     code: Option<String>,
 }
 
-/// Show a product as a record that loads again, its texts included.
+/// Show a product as a record that loads again, its texts included; on a terminal indented.
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(super) struct Show {
@@ -86,9 +85,7 @@ impl History {
             print_json(&Value::Array(revisions))?;
             return self.done(has_older, "revisions");
         }
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header([
+        let mut table = output::table([
             "REVISION",
             "STATE",
             "TIME",
@@ -119,7 +116,7 @@ impl History {
                 single_line(&shown(note.note.as_deref().unwrap_or_default())).into_owned(),
             ]);
         }
-        print(&format!("{}\n", table.trim_fmt()))?;
+        print(&format!("{}\n", output::fitted(table)))?;
         self.done(has_older, "revisions")
     }
 
@@ -303,10 +300,12 @@ impl Show {
                 "vitrine: override {number} {sets} {fields}"
             )?;
         }
-        print(&format!(
-            "{}\n",
-            export::record(&store, &product)?.to_json()
-        ))?;
+        let record = export::record(&store, &product)?;
+        let json = match output::stdout().is_terminal() {
+            true => serde_json::to_string_pretty(&record)?,
+            false => record.to_json(),
+        };
+        print(&format!("{json}\n"))?;
         Ok(Outcome::Done)
     }
 }

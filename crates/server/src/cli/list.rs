@@ -4,11 +4,11 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Context as _;
 use clap::Args;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use vitrine_client::blocking::Client;
 use vitrine_client::{Decimal, Detail, Json, Product, ProductsRequest};
 use vitrine_ingest::escape::single_line;
-use vitrine_ingest::export::csv;
+use vitrine_ingest::export;
 use vitrine_ingest::load::report::shown;
 
 use super::remote::{FilterArgs, FormatArgs, FormatName, RemoteArgs, csv_row, line, put};
@@ -51,10 +51,10 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(&self) -> anyhow::Result<Outcome> {
-        let (format, reader) = self.format.or_for_programs(FormatName::Ndjson);
+        let format = self.format.or_for_programs(FormatName::Ndjson);
         let client = self.remote.client()?;
         let mut out = BufWriter::new(output::stdout());
-        let mut header = csv::header() + "\n";
+        let mut header = export::csv_header() + "\n";
         let outcome = match format {
             FormatName::Table => self.print_table(&client, &mut out),
             FormatName::Json => self.print_array(&client, &mut out),
@@ -63,7 +63,7 @@ impl List {
                 .print(&client, &mut out, |product| {
                     // The header is written with the first row, so that nothing is printed if the server can't be
                     // reached.
-                    Ok(std::mem::take(&mut header) + &csv_row(product, reader)? + "\n")
+                    Ok(std::mem::take(&mut header) + &csv_row(product)? + "\n")
                 })
                 .and_then(|()| put(&mut out, &header)),
         };
@@ -147,7 +147,7 @@ impl List {
             table.add(&product.parse().context("a product can't be read")?);
             Ok(())
         })?;
-        put(out, &format!("{}\n", table.to_text()))
+        put(out, &format!("{}\n", table.into_text()))
     }
 }
 
@@ -156,9 +156,7 @@ pub(super) struct ProductTable(Table);
 
 impl ProductTable {
     pub(super) fn new() -> Self {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header([
+        let table = output::table([
             "CODE",
             "NAME",
             "TYPE",
@@ -176,8 +174,8 @@ impl ProductTable {
         self.0.add_row(row);
     }
 
-    pub(super) fn to_text(&self) -> String {
-        self.0.trim_fmt()
+    pub(super) fn into_text(self) -> String {
+        output::fitted(self.0)
     }
 }
 

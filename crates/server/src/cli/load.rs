@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use tempfile::TempDir;
+use vitrine_ingest::export::Workbook;
 use vitrine_ingest::load::apply::{Intent, Mode, Retirement};
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::load::plan::Listing;
@@ -16,6 +17,7 @@ use vitrine_ingest::load::report::{Place, Report, Verdict, shown};
 use vitrine_ingest::load::{self, Input, LoadSettings, OnError};
 use vitrine_store::{IfMissing, Store, StoreError};
 
+use super::export::RecordFormat;
 use super::plain_text::PlainText;
 use super::progress::Bars;
 use super::store_args::temporary;
@@ -30,18 +32,21 @@ Examples:
   vitrine load part-1.json part-2.csv.gz more/
   vitrine load --dry-run products.ndjson
   vitrine load --mode merge --retire OLD-GB new.json
+  vitrine load --mode patch discounts.csv
   vitrine load --texts texts/ products.ndjson
   vitrine load --on-error skip products.ndjson
   vitrine load --allow retire=60% smaller.ndjson
   curl -s https://feed.example/products | vitrine load -
-  vitrine load --template csv > products.csv";
+  vitrine load --template xlsx > products.xlsx";
 
-/// Load products from files: they become the whole catalog in one transaction; with `--mode merge`, a part of it.
+/// Load products from files: they become the whole catalog in one transaction; with `--mode merge`, a part of it, and with
+/// `--mode patch`, changed fields.
 ///
 /// A file contains one product a line (NDJSON), an array of products, one product, a list response of the API, or
-/// CSV, optionally compressed with gzip or zstd; the format is detected by content. All files of a directory are
+/// CSV or a workbook (XLSX), optionally compressed with gzip or zstd; the format is detected by content. All files of a directory are
 /// loaded. A product is the API's own product object. Its texts are addresses (description_markdown_url) or
-/// Markdown (description_md). If there is any fault, all faults are reported and nothing is changed.
+/// Markdown (description_md). A record is the whole product, and a missing column empties its field (texts excepted),
+/// except with `--mode patch`. If there is any fault, all faults are reported and nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Load {
@@ -50,10 +55,10 @@ pub(super) struct Load {
     /// Effect on live products missing from the input.
     #[arg(long, value_name = "MODE", default_value = "replace")]
     mode: ModeArg,
-    /// With `--mode merge`: retire this product. Give it once for each.
+    /// With `--mode merge` or `patch`: retire this product. Give it once for each.
     #[arg(long, value_name = "CODE")]
     retire: Vec<String>,
-    /// With `--mode merge`: retire the products whose codes are in this file, one a line.
+    /// With `--mode merge` or `patch`: retire the products whose codes are in this file, one a line.
     #[arg(long, value_name = "FILE")]
     retire_file: Option<PathBuf>,
     /// Effect of a record with a fault.
@@ -67,6 +72,9 @@ pub(super) struct Load {
     /// products each), `emptied-fields` (20% of those with a value there), `currencies`, `amounts` or `discounts` changed tenfold (5% each). Give it once for each.
     #[arg(long, value_name = "NAME=PERCENT%")]
     allow: Vec<Allowance>,
+    /// Load this sheet of a workbook. By default the first.
+    #[arg(long, value_name = "NAME")]
+    sheet: Option<String>,
     /// Load the Markdown below this directory (CODE/description.md, CODE/terms_consumer.md and so on) with
     /// the products.
     #[arg(long, value_name = "DIRECTORY")]
@@ -90,8 +98,10 @@ pub(super) struct Load {
 /// A format that has a template.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Template {
-    /// A table for spreadsheets.
+    /// A table of a program.
     Csv,
+    /// A workbook for spreadsheets.
+    Xlsx,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,6 +110,8 @@ enum ModeArg {
     Replace,
     /// Keep them.
     Merge,
+    /// Keep them; a record holds only what changes of a live product.
+    Patch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -112,9 +124,17 @@ enum OnErrorArg {
 
 impl Load {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        if let Some(Template::Csv) = self.template {
-            print(CSV_TEMPLATE)?;
-            return Ok(Outcome::Done);
+        match self.template {
+            Some(Template::Csv) => {
+                print(CSV_TEMPLATE)?;
+                return Ok(Outcome::Done);
+            }
+            Some(Template::Xlsx) => {
+                RecordFormat::Xlsx.check_output();
+                io::copy(&mut Workbook::template()?.finish()?, &mut output::stdout())?;
+                return Ok(Outcome::Done);
+            }
+            None => {}
         }
         let settings = self.settings()?;
         let input = |path: &PathBuf| match path.as_os_str() == "-" {
@@ -133,6 +153,10 @@ impl Load {
 
     /// Opens the store; for a dry run without one, an empty store in a temporary directory.
     fn store(&self, store: &StoreArgs) -> anyhow::Result<(Arc<Store>, Option<TempDir>)> {
+        if self.mode == ModeArg::Patch {
+            // There is nothing to patch in a new one.
+            return Ok((store.open(IfMissing::Refuse)?, None));
+        }
         if !self.dry_run {
             return Ok((store.open(IfMissing::Create)?, None));
         }
@@ -151,9 +175,12 @@ impl Load {
             ModeArg::Merge => Mode::Merge {
                 retire: self.retirements()?,
             },
+            ModeArg::Patch => Mode::Patch {
+                retire: self.retirements()?,
+            },
             ModeArg::Replace if !retires => Mode::Replace,
             ModeArg::Replace => exit_with_usage_error(
-                "--retire and --retire-file need `--mode merge`: with `--mode replace` all products missing from the \
+                "--retire and --retire-file need `--mode merge` or `--mode patch`: with `--mode replace` all products missing from the \
                  files are retired",
             ),
         };
@@ -173,6 +200,7 @@ impl Load {
             intent,
             on_error,
             allowances: self.allow.clone(),
+            sheet: self.sheet.clone(),
             texts: self.texts.clone(),
             note: self.note.clone(),
             ..LoadSettings::replace(operator())
@@ -223,7 +251,7 @@ impl Load {
         let name = path.file_name().unwrap_or(OsStr::new("input"));
         let name = name.to_string_lossy();
         let mut stem = name.as_ref();
-        for ending in [".gz", ".zst", ".ndjson", ".jsonl", ".json", ".csv"] {
+        for ending in [".gz", ".zst", ".ndjson", ".jsonl", ".json", ".csv", ".xlsx"] {
             stem = stem.strip_suffix(ending).unwrap_or(stem);
         }
         path.with_file_name(format!("{stem}.rejected.ndjson"))

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use rustix::io::Errno;
 use vitrine_ingest::escape::lines;
 use vitrine_ingest::load::plan::Listing;
@@ -24,6 +25,64 @@ pub(super) fn stdout() -> Output<Stdout> {
 /// Returns standard error.
 pub(super) fn stderr() -> Output<Stderr> {
     Output::new(io::stderr())
+}
+
+/// Returns a table with these columns, the most important first.
+pub(super) fn table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    table
+}
+
+/// Returns a table as text. If it is printed on a terminal, it fits the width: cells wrap, and the last columns are left out, which
+/// a line below says.
+pub(super) fn fitted(table: Table) -> String {
+    let width = rustix::termios::tcgetwinsize(io::stdout());
+    match width.map(|size| size.ws_col) {
+        Ok(width) if width > 0 => fitted_to(width, table),
+        _ => table.trim_fmt(),
+    }
+}
+
+/// Width to which cells wrap, in characters: that of a time, so that none is split.
+const WRAPPED_WIDTH: u16 = 20;
+
+/// Blanks around each cell.
+const PADDING: u16 = 2;
+
+fn fitted_to(width: u16, mut table: Table) -> String {
+    let widths = table.column_max_content_widths();
+    // People copy what is in the first column, such as codes.
+    let least = |(index, own): (usize, &u16)| match index {
+        0 => (*own).min(width / 2),
+        _ => (*own).min(WRAPPED_WIDTH),
+    };
+    let mut left = width;
+    let mut fits = |width: &u16| {
+        left = left.saturating_sub(width + PADDING);
+        left > 0
+    };
+    let least: Vec<u16> = widths.iter().enumerate().map(least).collect();
+    let shown = least.iter().take_while(|width| fits(width)).count().max(1);
+    let header = table.header().into_iter().flat_map(|row| row.cell_iter());
+    let hidden: Vec<String> = header.skip(shown).map(comfy_table::Cell::content).collect();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_constraint(match index < shown {
+            true => ColumnConstraint::LowerBoundary(Width::Fixed(least[index] + PADDING)),
+            false => ColumnConstraint::Hidden,
+        });
+    }
+    let text = table.trim_fmt();
+    match &hidden[..] {
+        [] => text,
+        hidden => format!(
+            "{text}\nnot shown, as the terminal is too narrow: {}",
+            hidden.join(", ")
+        ),
+    }
 }
 
 impl<W: Write + IsTerminal> Output<W> {

@@ -14,7 +14,6 @@ use super::export::{RecordFormat, RecordWriter};
 use super::history::{NOTHING_LOADED, hidden};
 use super::layer_args::LayerArgs;
 use super::list::ProductTable;
-use super::remote::ReaderArgs;
 use super::revision_arg::{RevisionArg, moment};
 use super::selection_args::SelectionArgs;
 use super::{CAN_NOT_WRITE, Outcome, StoreArgs, output, written};
@@ -28,7 +27,7 @@ Examples:
 
 /// List products of the store, by code.
 ///
-/// Values of one option are alternatives, options narrow each other. NDJSON, JSON and CSV are records that load again, as those of
+/// Values of one option are alternatives, options narrow each other. NDJSON, JSON, CSV and XLSX are records that load again, as those of
 /// `vitrine export`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -41,8 +40,6 @@ pub(super) struct Products {
     format: Option<ProductsFormat>,
     #[command(flatten)]
     layer: LayerArgs,
-    #[command(flatten)]
-    reader: ReaderArgs,
     // The last, since its heading holds for what follows.
     #[command(flatten)]
     selection: SelectionArgs,
@@ -56,8 +53,10 @@ enum ProductsFormat {
     Ndjson,
     /// An array of records.
     Json,
-    /// A table for spreadsheets.
+    /// A table for programs.
     Csv,
+    /// A workbook for spreadsheets.
+    Xlsx,
 }
 
 impl Products {
@@ -67,7 +66,6 @@ impl Products {
             false => ProductsFormat::Ndjson,
         };
         let format = self.format.unwrap_or(by_default);
-        let reader = self.reader.of(format == ProductsFormat::Csv);
         let store = store.open(IfMissing::Refuse)?;
         let moment = moment(&store, self.at)?;
         let selection = self.selection.selection();
@@ -78,8 +76,10 @@ impl Products {
             ProductsFormat::Ndjson => RecordFormat::Ndjson,
             ProductsFormat::Json => RecordFormat::Json,
             ProductsFormat::Csv => RecordFormat::Csv,
+            ProductsFormat::Xlsx => RecordFormat::Xlsx,
         };
-        let mut records = RecordWriter::new(format, reader, out);
+        format.check_output();
+        let mut records = RecordWriter::new(format, out)?;
         written(
             each(&store, source, &selection, |product| {
                 records.write(&store, &product)
@@ -104,7 +104,7 @@ fn table(
         table.add(&product);
         Ok(())
     })?;
-    writeln!(out, "{}", table.to_text()).context(CAN_NOT_WRITE)?;
+    writeln!(out, "{}", table.into_text()).context(CAN_NOT_WRITE)?;
     out.flush().context(CAN_NOT_WRITE)
 }
 

@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use vitrine_client::blocking::Client;
 use vitrine_client::{Json, Key};
-use vitrine_ingest::export::csv::{self, Reader};
+use vitrine_ingest::export;
 use vitrine_ingest::load::json::Node;
 
-use super::{CAN_NOT_WRITE, exit_with_usage_error, output, read_secret, variable};
+use super::{CAN_NOT_WRITE, output, read_secret, variable};
 
 /// Environment variable with the key. There is no flag for it: other users of the machine can read command lines.
 const KEY_VARIABLE: &str = "VITRINE_KEY";
@@ -81,27 +81,6 @@ pub(super) struct FilterArgs {
     pub(super) orderable: bool,
 }
 
-/// Reader of a table.
-#[derive(Debug, Clone, Copy, Args)]
-pub(super) struct ReaderArgs {
-    /// With CSV: put an apostrophe before each cell that a spreadsheet would run (those that begin with `=`, `+`, `-`,
-    /// `@`, a tab or a line break). `vitrine load` removes it.
-    #[arg(long)]
-    for_spreadsheets: bool,
-}
-
-impl ReaderArgs {
-    /// Returns the reader of a table. If no table is printed, `--for-spreadsheets` ends the program like a wrong
-    /// command line.
-    pub(super) fn of(self, is_table: bool) -> Reader {
-        match (self.for_spreadsheets, is_table) {
-            (false, _) => Reader::Program,
-            (true, true) => Reader::Spreadsheet,
-            (true, false) => exit_with_usage_error("--for-spreadsheets needs `--format csv`"),
-        }
-    }
-}
-
 /// Format of printed products.
 #[derive(Debug, Args)]
 pub(super) struct FormatArgs {
@@ -111,8 +90,6 @@ pub(super) struct FormatArgs {
     /// The same as `--format json`.
     #[arg(long, conflicts_with = "name")]
     json: bool,
-    #[command(flatten)]
-    reader: ReaderArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -123,20 +100,19 @@ pub(super) enum FormatName {
     Json,
     /// JSON as the server sent it, one product a line.
     Ndjson,
-    /// A table for spreadsheets, with the columns of `vitrine export`.
+    /// A table for programs, with the columns of `vitrine export`.
     Csv,
 }
 
 impl FormatArgs {
-    /// Returns the format, by default `for_programs` unless standard output is a terminal, and the reader of a table.
-    pub(super) fn or_for_programs(&self, for_programs: FormatName) -> (FormatName, Reader) {
-        let name = match self.name {
+    /// Returns the format, by default `for_programs` unless standard output is a terminal.
+    pub(super) fn or_for_programs(&self, for_programs: FormatName) -> FormatName {
+        match self.name {
             Some(name) => name,
             None if self.json => FormatName::Json,
             None if output::stdout().is_terminal() => FormatName::Table,
             None => for_programs,
-        };
-        (name, self.reader.of(name == FormatName::Csv))
+        }
     }
 }
 
@@ -161,8 +137,8 @@ pub(super) fn fields(product: &Json) -> anyhow::Result<Node<'_>> {
 }
 
 /// Returns a product as a row of a table.
-pub(super) fn csv_row(product: &Json, reader: Reader) -> anyhow::Result<String> {
-    csv::row(fields(product)?, reader).context("a product can't be printed as a table")
+pub(super) fn csv_row(product: &Json) -> anyhow::Result<String> {
+    export::csv_row(fields(product)?).context("a product can't be printed as a table")
 }
 
 /// Writes a text to standard output.

@@ -1,22 +1,24 @@
 //! `vitrine rollback`: makes an old revision live again.
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
+use vitrine_ingest::load::report::Report;
 use vitrine_ingest::overrides::rollback::{self, RolledBack};
-use vitrine_store::IfMissing;
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::record::{Availability, PublishedRevision};
+use vitrine_store::{IfMissing, Store};
 
 use super::confirm::ConfirmArgs;
 use super::history::revision_json;
-use super::load::operator;
+use super::load::{operator, print_report};
 use super::plain_text::PlainText;
 use super::revision_arg::RevisionArg;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use super::{Outcome, OutputArgs, PlanArgs, StoreArgs, print, print_json};
 
 const EXAMPLES: &str = "\
 Examples:
+  vitrine rollback 12 --dry-run
   vitrine rollback 12
   vitrine rollback 12 --yes --note 'prices of the last load were wrong'";
 
@@ -28,6 +30,11 @@ pub(super) struct Rollback {
     output: OutputArgs,
     #[command(flatten)]
     confirm: ConfirmArgs,
+    /// Show what clients would see change, field by field, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    plan: PlanArgs,
     /// Note for the history.
     #[arg(long, value_name = "TEXT", value_parser = PlainText)]
     note: Option<String>,
@@ -40,8 +47,11 @@ impl Rollback {
         let store = store.open(IfMissing::Refuse)?;
         // Checked before the confirmation.
         RevisionArg::Number(self.revision).find(&store)?;
+        if self.dry_run {
+            return self.show_plan(&store);
+        }
         self.confirm.confirm(&format!(
-            "this replaces the live catalog with revision {}; `vitrine diff {0}` shows the differences",
+            "this replaces the live catalog with revision {}; `--dry-run` shows what would change",
             self.revision
         ))?;
         let context = AuditContext {
@@ -71,5 +81,12 @@ impl Rollback {
             }
         }
         Ok(Outcome::Done)
+    }
+
+    /// Prints the plan, as that of a load.
+    fn show_plan(&self, store: &Store) -> anyhow::Result<Outcome> {
+        let plan = rollback::plan(store, self.revision)?;
+        let plan = plan.with_context(|| format!("there is no revision {}", self.revision))?;
+        print_report(&Report::planned(plan), self.output, self.plan)
     }
 }

@@ -19,7 +19,7 @@ use crate::overrides::Override;
 use crate::target::{Target, everything, outline};
 use crate::timeline::SERVERS;
 use crate::walk::Walk;
-use crate::world::World;
+use crate::world::{Mode, World};
 
 /// Pace of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,8 +89,9 @@ pub fn run(
 impl Case<'_> {
     fn perform(&mut self, operation: &Operation) -> Result<(), String> {
         match operation {
-            Operation::Load(records) => self.load(records, None),
+            Operation::Load(records) => self.load(records, Mode::Replace),
             Operation::Merge { records, retire } => self.merge(records, retire),
+            Operation::Patch(records) => self.patch(records),
             Operation::LoadWithFault(records) => self.load_with_fault(records),
             Operation::RollBack(number) => self.roll_back(*number),
             Operation::Override(one) => self.make_override(one),
@@ -114,13 +115,7 @@ impl Case<'_> {
                 server,
                 key,
                 answer,
-            } => match self.memory.recall(*answer) {
-                Some((target, tag)) => {
-                    let key = self.partner(*key);
-                    self.read(*server, key, &target, Some(&tag)).map(|_| ())
-                }
-                None => Ok(()),
-            },
+            } => self.read_again(*server, *key, *answer),
             Operation::StartWalk {
                 key,
                 filter,
@@ -161,6 +156,19 @@ impl Case<'_> {
         }
     }
 
+    fn read_again(
+        &mut self,
+        server: usize,
+        key: Option<usize>,
+        answer: usize,
+    ) -> Result<(), String> {
+        let Some((target, tag)) = self.memory.recall(answer) else {
+            return Ok(());
+        };
+        let key = self.partner(key);
+        self.read(server, key, &target, Some(&tag)).map(|_| ())
+    }
+
     fn restart(&mut self, server: usize, end: End) {
         self.world.restart(server, end);
         self.tally.restarts.add(1);
@@ -197,32 +205,49 @@ impl Case<'_> {
             .collect();
         match records.is_empty() && retire.is_empty() {
             true => Ok(()),
-            false => self.load(records, Some(&retire)),
+            false => self.load(records, Mode::Merge(&retire)),
         }
     }
 
-    /// A replacing load; or with codes to retire, a merging one.
-    fn load(&mut self, records: &[Record], merge: Option<&[&'static str]>) -> Result<(), String> {
-        let live = self.base.clone();
-        let mut next = match merge {
-            None => Catalog::default(),
-            Some(retire) => {
-                let mut left = live.clone();
-                left.0.retain(|code, _| !retire.contains(code));
-                left
-            }
+    fn patch(&mut self, records: &[Record]) -> Result<(), String> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let fits = |record: &Record| {
+            let live = self.base.0.get(record.code);
+            live.is_some_and(|live| live.facts.payout == record.facts.payout)
         };
+        if records.iter().all(fits) {
+            return self.load(records, Mode::Patch);
+        }
+        let lines: Vec<String> = records.iter().map(Record::line).collect();
+        refused(self.world.load(&lines, Mode::Patch)?.0)
+    }
+
+    fn load(&mut self, records: &[Record], mode: Mode<'_>) -> Result<(), String> {
+        let live = self.base.clone();
+        let mut next = match mode {
+            Mode::Replace => Catalog::default(),
+            Mode::Merge(_) | Mode::Patch => live.clone(),
+        };
+        if let Mode::Merge(retire) = mode {
+            next.0.retain(|code, _| !retire.contains(code));
+        }
+        let mut lines = Vec::new();
         let mut unchanged = 0;
         for record in records {
             let before = live.0.get(record.code);
             let product = record.over(before);
             unchanged += usize::from(before == Some(&product));
+            lines.push(match (mode, before) {
+                (Mode::Patch, Some(before)) => record.patch(before),
+                _ => record.line(),
+            });
             next.0.insert(record.code, product);
         }
-        let lines: Vec<String> = records.iter().map(Record::line).collect();
-        let (code, report) = self.world.load(&lines, merge)?;
+        let (code, report) = self.world.load(&lines, mode)?;
         self.tally.loads.add(1);
-        if records.is_empty() && merge.is_none() {
+        if records.is_empty() && matches!(mode, Mode::Replace) {
             // An empty input never empties the catalog.
             return refused(code);
         }
@@ -243,7 +268,7 @@ impl Case<'_> {
     fn load_with_fault(&mut self, records: &[Record]) -> Result<(), String> {
         let mut lines: Vec<String> = records.iter().map(Record::line).collect();
         lines.push("{}".to_owned());
-        let (code, _) = self.world.load(&lines, None)?;
+        let (code, _) = self.world.load(&lines, Mode::Replace)?;
         refused(code)
     }
 

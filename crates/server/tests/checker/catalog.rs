@@ -225,6 +225,20 @@ impl Record {
         self.facts.product(self.code, &discount, texts).to_string()
     }
 
+    /// The line of a patch: what differs from the live product.
+    pub fn patch(&self, live: &Product) -> String {
+        let parsed = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
+        let before = Self {
+            facts: live.facts.clone(),
+            text: TextUpdate::Absent,
+            ..self.clone()
+        };
+        let mut patch = parsed(&self.line());
+        leave_out_same(&parsed(&before.line()), &mut patch);
+        patch["code"] = self.code.into();
+        patch.to_string()
+    }
+
     /// The product that it becomes where this one is live.
     pub fn over(&self, live: Option<&Product>) -> Product {
         let text = match self.text {
@@ -236,6 +250,21 @@ impl Record {
             text,
         }
     }
+}
+
+/// Leaves out what is the same as before.
+fn leave_out_same(before: &Value, after: &mut Value) {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return;
+    };
+    after.retain(|key, value| match before.get(key) {
+        Some(before) if before == value => false,
+        Some(before) => {
+            leave_out_same(before, value);
+            true
+        }
+        None => true,
+    });
 }
 
 impl Product {

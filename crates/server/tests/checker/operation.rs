@@ -55,6 +55,8 @@ pub enum Operation {
         records: Vec<Record>,
         retire: Vec<&'static str>,
     },
+    /// A load of what differs in these from the live products of their codes. If one isn't live, the load is refused.
+    Patch(Vec<Record>),
     /// A load of these and of a record with faults: it changes nothing.
     LoadWithFault(Vec<Record>),
     /// To one of the revisions.
@@ -168,6 +170,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         3 => records(10).prop_map(Operation::Load),
         4 => (records(4), codes).prop_map(|(records, retire)| Operation::Merge { records, retire }),
+        3 => records(3).prop_map(Operation::Patch),
         1 => records(4).prop_map(Operation::LoadWithFault),
         3 => number().prop_map(Operation::RollBack),
         3 => one().prop_map(Operation::Override),

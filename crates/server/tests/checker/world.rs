@@ -29,6 +29,15 @@ struct Key {
     prefix: String,
 }
 
+/// Mode of a load.
+#[derive(Debug, Clone, Copy)]
+pub enum Mode<'m> {
+    Replace,
+    /// With codes to retire.
+    Merge(&'m [&'m str]),
+    Patch,
+}
+
 /// The real thing. What it is declared first ends first.
 pub struct World {
     nodes: Vec<Node>,
@@ -191,20 +200,20 @@ impl World {
     }
 
     /// Loads lines; returns the exit code and the report.
-    pub fn load(
-        &mut self,
-        lines: &[String],
-        merge: Option<&[&str]>,
-    ) -> Result<(i32, Value), String> {
+    pub fn load(&mut self, lines: &[String], mode: Mode<'_>) -> Result<(i32, Value), String> {
         self.liar.change(Change::Load);
         let file = self.store.write("load.ndjson", lines.join("\n"));
         let file = file.display().to_string();
         let mut arguments = [&["load", "--json"], &ALLOW_ALL[..]].concat();
-        if let Some(retire) = merge {
-            arguments.extend(["--mode", "merge"]);
-            arguments.extend(retire.iter().flat_map(|code| ["--retire", *code]));
+        match mode {
+            Mode::Replace => {}
+            Mode::Merge(retire) => {
+                arguments.extend(["--mode", "merge"]);
+                arguments.extend(retire.iter().flat_map(|code| ["--retire", *code]));
+            }
+            Mode::Patch => arguments.extend(["--mode", "patch"]),
         }
-        if merge.is_none() || !lines.is_empty() {
+        if !lines.is_empty() || !matches!(mode, Mode::Merge(_)) {
             arguments.push(&file);
         }
         let output = self.store.run(&arguments);

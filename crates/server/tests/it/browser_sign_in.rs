@@ -72,7 +72,7 @@ fn console_that_had_operators_stays_closed() {
     let sign_in = || text(&console.get("/sign-in", &[]).body);
     assert!(sign_in().contains(command), "{}", sign_in());
     console.store.ok(&["operators", "remove", "ines"]);
-    for page in ["/catalog", "/keys"] {
+    for page in ["/catalog", "/export", "/keys"] {
         assert_eq!(console.get(page, &[]).status, 303, "{page}");
     }
     assert!(sign_in().contains(command), "{}", sign_in());

@@ -209,6 +209,36 @@ fn empty_catalog_is_exported_as_an_empty_array() {
 }
 
 #[test]
+fn rollback_is_planned_as_a_load_is() {
+    let store = Store::of(&[gift_card("A"), gift_card("B"), gift_card("C")]);
+    let mut changed = gift_card("B");
+    changed["name"] = json!("Another");
+    store.load_products(&[gift_card("A"), changed, gift_card("D")]);
+    let first = store.write(
+        "first.ndjson",
+        format!("{}\n{}\n{}", gift_card("A"), gift_card("B"), gift_card("C")),
+    );
+    let first = first.display().to_string();
+    for format in [&[][..], &["--json"]] {
+        let load = store.ok(&[&["load", "--dry-run", &first], format, &ALLOW_ALL[..]].concat());
+        let rollback = store.ok(&[&["rollback", "1", "--dry-run"], format].concat());
+        assert_eq!(rollback, load.replace("\"records\":3", "\"records\":0"));
+    }
+    assert_eq!(store.json(&["history", "--json"])[0]["number"], 2);
+    assert_eq!(
+        store.run(&["rollback", "9", "--dry-run"]).status.code(),
+        Some(1)
+    );
+    // Under overrides, it is about what clients will see.
+    store.ok(&["hide", "C"]);
+    let planned = store.ok(&["rollback", "1", "--dry-run"]);
+    assert!(
+        planned.contains("0 created, 1 changed, 1 retired, 1 unchanged"),
+        "{planned}"
+    );
+}
+
+#[test]
 fn rollback_restores_answers_byte_for_byte() {
     let store = Store::new();
     let mut then = Vec::new();

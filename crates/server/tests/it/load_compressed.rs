@@ -12,7 +12,7 @@ use crate::csv::Table;
 use crate::harness::{SAMPLE, Store, gift_card, text};
 use crate::products::{assert_holds, payment, pretty, subscription};
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("memory");
     encoder.finish().expect("memory")

@@ -290,9 +290,13 @@ fn table_without_rows_never_empties_the_catalog() {
         let (exit, report) = store.try_load(content);
         assert_eq!((exit, &only_fault(&report)["rule"]), (3, &json!("empty")));
     }
-    for content in ["name;currency\nx;EUR\n", "PK\u{3}\u{4}", "<html>"] {
+    for (content, rule) in [
+        ("name;currency\nx;EUR\n", "json"),
+        ("PK\u{3}\u{4}", "workbook"),
+        ("<html>", "json"),
+    ] {
         let (exit, report) = store.try_load(content);
-        assert_eq!((exit, &only_fault(&report)["rule"]), (3, &json!("json")));
+        assert_eq!((exit, &only_fault(&report)["rule"]), (3, &json!(rule)));
     }
 }
 

@@ -123,8 +123,9 @@ fn products_are_listed_for_people_and_for_loads() {
     assert!(table.trim_start().starts_with("CODE"), "{table}");
     assert!(table.contains("PANDANLANE-SG") && table.contains("Pandanlane Hawker Pass"));
     // What is listed loads again, and changes nothing.
-    for format in ["ndjson", "json", "csv"] {
-        let records = store.ok(&["products", "--format", format, "--country", "SG"]);
+    for format in ["ndjson", "json", "csv", "xlsx"] {
+        let listed = store.run(&["products", "--format", format, "--country", "SG"]);
+        let records = listed.stdout;
         let file = store.write(&format!("some.{format}"), records);
         let file = file.display().to_string();
         let load = ["load", "--json", "--mode", "merge", &file];

@@ -13,9 +13,13 @@ use crate::harness::{SAMPLE, Store, gift_card, skipped, text, wait_for};
 /// `None` where there is no program that makes terminals.
 pub fn at_terminal(store: &Store, arguments: &str, answer: &str) -> Option<(i32, String)> {
     let program = env!("CARGO_BIN_EXE_vitrine");
+    at_terminal_of(store, &format!("{program} {arguments}"), answer)
+}
+
+fn at_terminal_of(store: &Store, commands: &str, answer: &str) -> Option<(i32, String)> {
     let mut script = Command::new("script");
     script
-        .args(["-qec", &format!("{program} {arguments}"), "/dev/null"])
+        .args(["-qec", commands, "/dev/null"])
         .env("VITRINE_STORE", store.url())
         .env("TERM", "xterm")
         .stdin(Stdio::piped())
@@ -74,6 +78,50 @@ fn plan_on_a_terminal_is_summed_up_unless_all_is_given() {
     assert!(!seen.contains("P20"), "{seen}");
     let (_, seen) = at_terminal(&store, "diff 2 3 --all", "").expect("as before");
     assert!(seen.contains("- P59") && !seen.contains('…'), "{seen}");
+}
+
+#[test]
+fn table_fits_the_terminal_and_has_all_of_it_elsewhere() {
+    let mut product = gift_card("A-RATHER-LONG-CODE-OF-A-PRODUCT");
+    product["name"] = "Words that go on and on, as names of products often do".into();
+    product["countries_redeemable_in"] = serde_json::json!(["CH"]);
+    let store = Store::of(&[product]);
+    let program = env!("CARGO_BIN_EXE_vitrine");
+    for columns in [70, 120] {
+        let command = format!("stty cols {columns}; {program} products");
+        let Some((code, seen)) = at_terminal_of(&store, &command, "") else {
+            return;
+        };
+        assert_eq!(code, 0, "{seen}");
+        let rows = seen.lines().filter(|line| !line.starts_with("not shown"));
+        let widths = rows.map(|line| line.trim_end().chars().count());
+        assert!(widths.max() <= Some(columns), "{columns}: {seen}");
+        assert!(seen.contains("A-RATHER-LONG-CODE-OF-A-PRODUCT"), "{seen}");
+        let told = "not shown, as the terminal is too narrow: STATE, ORDERABLE";
+        assert_eq!(seen.contains(told), columns < 80, "{seen}");
+    }
+    let piped = store.ok(&["products", "--format", "table"]);
+    assert!(piped.contains("Words that go on and on, as names of products often do"));
+    assert!(
+        piped
+            .lines()
+            .next()
+            .expect("a header")
+            .contains("COUNTRIES")
+    );
+}
+
+#[test]
+fn show_is_indented_on_a_terminal_only() {
+    let store = Store::of(&[gift_card("A")]);
+    let Some((_, seen)) = at_terminal(&store, "show A", "") else {
+        return;
+    };
+    assert!(seen.contains("\n  \"code\": \"A\","), "{seen}");
+    let piped = store.ok(&["show", "A"]);
+    assert_eq!(piped.lines().count(), 1);
+    let read = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    assert_eq!(read(&seen), read(&piped));
 }
 
 fn active(store: &Store) -> usize {

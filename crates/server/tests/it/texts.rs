@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use vitrine_store::Publication as _;
 use vitrine_store::record::RevisionNote;
 use vitrine_store::{IfMissing, open};
 

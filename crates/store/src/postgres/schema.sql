@@ -47,8 +47,7 @@ create table vitrine.product_version (
     discount_multiplier  text not null,
     is_orderable         boolean not null,
     countries            text not null,
-    categories           text not null,
-    record_digest        bytea
+    categories           text not null
 );
 create unique index live_product on vitrine.product_version (code) where until_revision is null;
 create index product_history on vitrine.product_version (code, from_revision);

@@ -6,7 +6,7 @@ use vitrine_model::code::ProductCode;
 
 use crate::StoreError;
 use crate::db::{Tx, values};
-use crate::prepared::{LiveDigests, ProductDigest, RecordDigest};
+use crate::prepared::ProductDigest;
 use crate::record::StoredProduct;
 use crate::values::code;
 
@@ -14,8 +14,8 @@ use crate::values::code;
 pub(super) struct Live {
     /// Id of its version.
     pub(super) id: i64,
-    pub(super) digests: LiveDigests,
-    /// None if only its digests are known.
+    pub(super) digest: ProductDigest,
+    /// None if only its digest is known.
     pub(super) product: Option<StoredProduct>,
 }
 
@@ -24,32 +24,28 @@ pub(super) fn live_of(
     tx: &mut Tx<'_>,
     codes: &[&str],
 ) -> Result<Vec<(ProductCode, Live)>, StoreError> {
-    let sql = "select id, digest, record_digest, code from vitrine.product_version \
+    let sql = "select id, digest, code from vitrine.product_version \
                where code = any($1) and until_revision is null";
     tx.rows(sql, values![codes], |row| {
         let product: &[u8] = row.get(1)?;
-        let digests = LiveDigests {
-            // A damaged one equals no other, so the product is written again.
-            product: ProductDigest(product.try_into().unwrap_or_default()),
-            record: row.get::<Option<&[u8]>>(2)?.and_then(RecordDigest::stored),
-        };
         let live = Live {
             id: row.get(0)?,
-            digests,
+            // A damaged one equals no other, so the product is written again.
+            digest: ProductDigest(product.try_into().unwrap_or_default()),
             product: None,
         };
-        Ok((code(row.get(3)?)?, live))
+        Ok((code(row.get(2)?)?, live))
     })
 }
 
-/// Ids of the live versions that were put or kept as they are; the others are retired. A bit each, since ids are dense.
+/// Ids of versions. A bit each, since ids are dense.
 #[derive(Default)]
-pub(super) struct SeenVersions {
+pub(super) struct VersionSet {
     words: HashMap<i64, u64>,
     count: u64,
 }
 
-impl SeenVersions {
+impl VersionSet {
     fn place(id: i64) -> (i64, u64) {
         (id >> 6, 1 << (id & 63))
     }

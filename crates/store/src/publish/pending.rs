@@ -9,10 +9,13 @@ use vitrine_model::content::{PackedMarkdown, TextDigest};
 use crate::StoreError;
 use crate::db::{Tx, Value, values};
 use crate::fail_point::FailPoint;
-use crate::prepared::{PreparedProduct, RecordDigest};
+use crate::prepared::PreparedProduct;
 
 /// Maximum size of buffered rows, in bytes.
 const MAX_BYTES: usize = 1 << 20;
+
+/// Bytes of a version beside its document, about.
+const ROW_BYTES: usize = 256;
 
 /// Maximum number of buffered changes of other rows.
 const MAX_CHANGES: usize = 10_000;
@@ -36,8 +39,6 @@ pub(super) struct Pending {
     ended: Vec<i64>,
     /// New versions, with their ids.
     versions: Vec<(i64, PreparedProduct)>,
-    /// Ids of versions, and the records that lead to them.
-    records: Vec<(i64, RecordDigest)>,
     /// Codes whose base ends.
     ended_bases: Vec<ProductCode>,
     /// Codes whose live product becomes their base.
@@ -58,18 +59,14 @@ impl Pending {
     }
 
     pub(super) fn put(&mut self, id: i64, product: PreparedProduct) {
-        self.bytes += product.product().document.len();
+        self.bytes += ROW_BYTES + product.packed().len();
         self.versions.push((id, product));
-    }
-
-    pub(super) fn note_record(&mut self, id: i64, record: RecordDigest) {
-        self.records.push((id, record));
     }
 
     /// Puts the base beside a product, instead of the one before.
     pub(super) fn put_base(&mut self, id: i64, base: PreparedProduct) {
         self.end_base(base.code());
-        self.bytes += base.product().document.len();
+        self.bytes += ROW_BYTES + base.packed().len();
         self.bases.push((id, base));
     }
 
@@ -84,8 +81,7 @@ impl Pending {
 
     /// Returns whether the buffer is to be written.
     pub(super) fn is_full(&self) -> bool {
-        let changes =
-            self.ended.len() + self.records.len() + self.ended_bases.len() + self.kept_bases.len();
+        let changes = self.ended.len() + self.ended_bases.len() + self.kept_bases.len();
         self.bytes > MAX_BYTES || changes > MAX_CHANGES
     }
 
@@ -122,37 +118,12 @@ impl Pending {
             .collect();
         let sql = "insert into vitrine.product_base (code, version_id, from_revision) values {}";
         tx.with_rows(sql, &bases)?;
-        let records = pending.records.iter();
-        let records: Vec<[Value<'_>; 2]> = records
-            .map(|(id, record)| [(*id).into(), (&record.0).into()])
-            .collect();
-        let sql = "update vitrine.product_version as v set record_digest = r.column2 \
-                   from (values {}) as r where v.id = r.column1";
-        tx.with_rows(sql, &records)?;
         Ok(has_ended)
     }
 }
 
 fn texts_of(codes: &[ProductCode]) -> Vec<&str> {
     codes.iter().map(ProductCode::as_str).collect()
-}
-
-/// Returns the values of the columns that a product gives.
-fn columns(product: &PreparedProduct) -> [Value<'_>; 8] {
-    let [countries, categories] = product.lists();
-    let stored = product.product();
-    let content = stored.content.as_ref();
-    let place = |place: usize| i64::try_from(place).unwrap_or(i64::MAX);
-    [
-        stored.code.as_str().into(),
-        product.digest_bytes().into(),
-        content.map(|range| place(range.start)).into(),
-        content.map(|range| place(range.end)).into(),
-        (&stored.discount_multiplier).into(),
-        stored.is_orderable.into(),
-        countries.into(),
-        categories.into(),
-    ]
 }
 
 /// Revisions of a version that is only a base.
@@ -166,14 +137,12 @@ fn write_versions(
     if versions.is_empty() {
         return Ok(());
     }
-    let table = "vitrine.product_version (id, from_revision, until_revision, record_digest, code, digest, content_start, \
+    let table = "vitrine.product_version (id, from_revision, until_revision, code, digest, content_start, \
                  content_end, discount_multiplier, is_orderable, countries, categories)";
     tx.insert_rows(table, |into| {
         versions.iter().try_for_each(|(id, product)| {
-            let record = product.record();
-            let record = record.as_ref().map(|digest| &digest.0[..]);
-            let own = values![*id, from, until, record];
-            into.row(&[&own[..], &columns(product)].concat())
+            let own = values![*id, from, until];
+            into.row(&[&own[..], &product.columns()].concat())
         })
     })?;
     let table = "vitrine.product_document (product_version_id, document)";
@@ -186,7 +155,7 @@ fn write_versions(
     let table = "vitrine.product_text (product_version_id, name, digest, source_url)";
     tx.insert_rows(table, |into| {
         for (id, product) in versions {
-            for own in &product.product().own_texts {
+            for own in product.own_texts() {
                 let digest = own.digest.as_bytes();
                 into.row(values![*id, own.name.as_str(), digest, &own.source])?;
                 FailPoint::PublishProductTextPut.pass()?;

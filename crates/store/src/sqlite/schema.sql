@@ -46,8 +46,7 @@ create table product_version (
     discount_multiplier  text not null, -- exactly as loaded
     is_orderable         integer not null,
     countries            text not null, -- JSON array
-    categories           text not null, -- JSON array
-    record_digest        blob           -- of the record that led to the version, as it was loaded; null if there was none
+    categories           text not null  -- JSON array
 ) strict;
 create unique index live_product on product_version (code) where until_revision is null;
 create index product_history on product_version (code, from_revision);

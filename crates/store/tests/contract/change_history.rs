@@ -5,6 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
 use vitrine_model::hexadecimal::Hexadecimal;
+use vitrine_store::Publication as _;
 use vitrine_store::document::PackedDocument;
 use vitrine_store::history::{Facts, History, HistoryItem, HistoryStart};
 use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct};

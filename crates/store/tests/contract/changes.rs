@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
 use vitrine_model::revision::Revision;
+use vitrine_store::Publication as _;
 use vitrine_store::record::{CatalogItem, Keep, RevisionNote};
 use vitrine_store::{Store, StoreError};
 

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
+use vitrine_store::Publication as _;
 use vitrine_store::record::{FetchedText, Keep, RevisionNote};
 use vitrine_store::{Store, TextStatus};
 

@@ -2,6 +2,7 @@
 
 use vitrine_model::content::TextDigest;
 use vitrine_model::revision::Revision;
+use vitrine_store::Publication as _;
 use vitrine_store::Store;
 use vitrine_store::record::{ChangeKind, Moment, RevisionNote, StoredProduct};
 

@@ -1,7 +1,7 @@
 //! The contract of the store on both databases: [`suite`] gets a function that opens an empty store.
 //!
 //! - `products.rs`: products to put, and collecting what a store returns
-//! - `publishes.rs`: revisions; `loaded_versions.rs`: versions known by the records they were loaded from; `changes.rs`: differences; `history.rs`: the history; `change_history.rs`: the history of changes; `prune.rs`: pruning; `texts.rs`: texts; `fetched.rs`: fetched texts; `keys.rs`: API keys, and their requests by day; `assortments.rs`: assortments; `audit.rs`: the audit log
+//! - `publishes.rs`: revisions; `changes.rs`: differences; `history.rs`: the history; `change_history.rs`: the history of changes; `prune.rs`: pruning; `texts.rs`: texts; `fetched.rs`: fetched texts; `keys.rs`: API keys, and their requests by day; `assortments.rs`: assortments; `audit.rs`: the audit log
 //! - `assigned_keys.rs`: keys with an assortment, in backups and damaged; `assortment_crashes.rs`: crashes while they are written; `kept.rs`: stores with their SQL
 //! - `operators.rs`: operators of the console and their sessions; `webhooks.rs`: webhook endpoints; `overrides.rs`: overrides, and bases beside products
 //! - `format.rs`: stores of other formats; `support/packed.rs`: SQL functions for packed documents
@@ -36,7 +36,6 @@ mod format;
 mod history;
 mod kept;
 mod keys;
-mod loaded_versions;
 mod operators;
 mod overrides;
 #[path = "../support/packed.rs"]
@@ -61,7 +60,6 @@ fn suite(fresh: impl Fn() -> Arc<Store>) {
     let fresh: &dyn Fn() -> Arc<Store> = &fresh;
     for (name, part) in [
         &publishes::ALL[..],
-        &loaded_versions::ALL[..],
         &changes::ALL,
         &history::ALL,
         change_history::ALL,

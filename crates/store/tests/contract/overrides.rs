@@ -2,12 +2,11 @@
 
 use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
-use vitrine_store::Store;
-use vitrine_store::overrides::{
-    NewOverride, OverriddenProduct, OverrideEnd, OverrideStatus, StorePublication,
-};
+use vitrine_store::Publication as _;
+use vitrine_store::overrides::{NewOverride, OverriddenProduct, OverrideEnd, OverrideStatus};
 use vitrine_store::prepared::PreparedProduct;
 use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct, VersionSpan};
+use vitrine_store::{Publish, Store};
 
 use crate::Rule;
 use crate::history::at;
@@ -46,7 +45,7 @@ fn new(from: Timestamp, until: Option<Timestamp>, status: OverrideStatus) -> New
     }
 }
 
-fn commit(publication: Box<dyn StorePublication + '_>, now: Timestamp) -> Option<u64> {
+fn commit(publication: Box<Publish>, now: Timestamp) -> Option<u64> {
     let committed = publication.commit(now, &RevisionNote::default()).unwrap();
     committed.map(|(revision, _)| revision.number)
 }
@@ -121,7 +120,7 @@ fn live_version_becomes_a_base(store: &Store) {
     });
 }
 
-fn base_lies_beside(store: &Store, put: fn(&mut dyn StorePublication, &StoredProduct)) {
+fn base_lies_beside(store: &Store, put: fn(&mut Publish, &StoredProduct)) {
     let (base, seen, other) = (product("A", "1"), product("A", "2"), product("B", "1"));
     let hidden = product_with_text("C", "# Text");
     publish_texts(store, &[("C", "# Text")], second(5));
@@ -133,9 +132,9 @@ fn base_lies_beside(store: &Store, put: fn(&mut dyn StorePublication, &StoredPro
     .unwrap();
     let mut publication = store.publish().unwrap();
     assert_eq!(publication.overridden().unwrap(), []);
-    put(&mut *publication, &base);
+    put(&mut publication, &base);
     publication.put(&seen).unwrap();
-    put(&mut *publication, &hidden);
+    put(&mut publication, &hidden);
     publication.retire(&hidden.code).unwrap();
     assert_eq!(commit(publication, second(20)), Some(3));
     assert_eq!(

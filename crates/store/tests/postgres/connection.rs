@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use vitrine_store::Publication as _;
 use vitrine_store::{IfMissing, StoreError};
 
 use crate::cluster::{Cluster, is_installed};

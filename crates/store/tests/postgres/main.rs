@@ -40,6 +40,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use vitrine_model::revision::Revision;
+use vitrine_store::Publication as _;
 use vitrine_store::history::HistoryStart;
 use vitrine_store::record::{CatalogItem, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreAddress, StoreError};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use vitrine_store::Publication as _;
 use vitrine_store::record::RevisionNote;
 use vitrine_store::{IfMissing, StoreError};
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, NewKey};
+use vitrine_store::Publication as _;
 use vitrine_store::assortment::NewAssortment;
 use vitrine_store::audit::{AuditContext, Confirmation};
 use vitrine_store::record::KeyDay;

@@ -74,7 +74,7 @@ pub(super) fn read(
 
 /// Returns the length of a detail object as JSON, without Markdown; 0 if the whole record is short enough.
 fn detail_bytes(context: &Context<'_>, detail: &Fields<'_>) -> usize {
-    if context.record.json.len() <= MAX_DETAIL_BYTES {
+    if context.record.len_bytes() <= MAX_DETAIL_BYTES {
         return 0;
     }
     let length = |node: &Node<'_>| node.to_json().len();
@@ -252,7 +252,15 @@ fn denominations(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Denom
             }
             DenominationType::Open => {
                 let message = "a suggested amount outside of minimum_value and maximum_value";
-                context.warn(&at, outside(index), "suggestion_outside", message);
+                context.warn_together(
+                    (&at, outside(index)),
+                    (
+                        &fields,
+                        &["type", "minimum_value", "maximum_value", "available_list"],
+                    ),
+                    "suggestion_outside",
+                    message,
+                );
             }
         }
     }

@@ -21,6 +21,9 @@ use crate::load::report::{Finding, Severity, shown, shown_pointer};
 /// Maximum number of items of a list that are compared with each other; those of longer lists are hashed.
 const MAX_COMPARED: usize = 32;
 
+/// End of a message about a value that a patch leaves as it is.
+const LIVE_VALUE: &str = "; this is the live product's value, which the patch leaves as it is";
+
 /// Error of a value whose fault is in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Faulty;
@@ -29,6 +32,8 @@ pub(super) struct Faulty;
 pub(super) struct Context<'c> {
     pub(super) findings: &'c mut Vec<Finding>,
     pub(super) record: &'c Record,
+    /// The patch that was merged into the live product, if the record is one.
+    pub(super) patch: Option<&'c Node<'c>>,
     pub(super) code: Option<String>,
     /// Markdown of the record so far, with its digests.
     pub(super) texts: Vec<(TextDigest, String)>,
@@ -107,7 +112,19 @@ impl Context<'_> {
         Faulty
     }
 
-    /// Reports a warning.
+    /// Reports a fault with a message of its own.
+    pub(super) fn fault_as(
+        &mut self,
+        at: &At<'_>,
+        value: Option<&Node<'_>>,
+        rule: &'static str,
+        message: String,
+    ) -> Faulty {
+        self.add(Severity::Fault, at, value, rule, message);
+        Faulty
+    }
+
+    /// Reports a warning about a value; of a patch only about those that it has.
     pub(super) fn warn(
         &mut self,
         at: &At<'_>,
@@ -115,7 +132,28 @@ impl Context<'_> {
         rule: &'static str,
         message: impl Into<String>,
     ) {
-        self.add(Severity::Warning, at, value, rule, message.into());
+        // Beyond the limit, it is only counted.
+        if self.counts[Severity::Warning as usize] > MAX_PROBLEMS || self.states(at) {
+            self.add(Severity::Warning, at, value, rule, message.into());
+        }
+    }
+
+    /// Reports a warning about a value that doesn't go together with others; of a patch only if it has one of these fields.
+    pub(super) fn warn_together(
+        &mut self,
+        (at, value): (&At<'_>, Option<&Node<'_>>),
+        (fields, keys): (&Fields<'_>, &[&str]),
+        rule: &'static str,
+        message: &str,
+    ) {
+        if keys.iter().any(|key| self.states(&fields.at.key(key))) {
+            self.add(Severity::Warning, at, value, rule, message.to_owned());
+        }
+    }
+
+    /// Returns true if the record itself has a value, not the live product that it patches.
+    pub(super) fn states(&self, at: &At<'_>) -> bool {
+        self.patch.is_none_or(|patch| at.find(patch).is_some())
     }
 
     fn add(
@@ -132,14 +170,18 @@ impl Context<'_> {
             return;
         }
         let pointer = at.to_string();
+        let (place, kept) = match self.states(at) {
+            true => (self.record.place_of(&pointer), ""),
+            false => (self.record.place.clone(), LIVE_VALUE),
+        };
         self.findings.push(Finding {
             severity,
-            place: self.record.place_of(&pointer),
+            place,
             code: self.code.clone(),
             pointer: shown_pointer(&pointer),
             value: value.map(|node| shown(&node.to_json())),
             rule,
-            message,
+            message: message + kept,
         });
     }
 

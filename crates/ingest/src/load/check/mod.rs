@@ -13,6 +13,7 @@ mod spreadsheet;
 pub(super) mod suspicious;
 
 use vitrine_model::Invalid;
+use vitrine_model::code::ProductCode;
 use vitrine_model::content::{ContentUpdate, TextDigest};
 use vitrine_model::geo::Country;
 use vitrine_model::money::DiscountMultiplier;
@@ -21,6 +22,7 @@ use vitrine_model::single_line::SingleLine;
 
 use self::fields::{Context, Faulty, Fields};
 use super::json::{MAX_PROBLEMS, Node};
+use super::patch::{Base, Live};
 use super::pointer::At;
 use super::read::Record;
 use super::read::columns::Stated;
@@ -77,15 +79,23 @@ pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &
             ..Finding::fault(&place, problem.rule, "")
         });
     }
+    let merged = match record.base() {
+        Base::Live(live) => Some(live.merged_with(&node)),
+        Base::None | Base::NotLive(_) => None,
+    };
     let mut context = Context {
         findings,
         record,
+        patch: merged.is_some().then_some(&node),
         code: code.as_deref().map(shown),
         texts: Vec::new(),
         counts: [0; 2],
     };
-    let checked = match &node {
-        Node::Object(members) => product(&mut context, &Fields::new(members, At::ROOT)),
+    let checked = match (&node, &merged) {
+        (Node::Object(fields), merged) => {
+            let merged = merged.as_ref().unwrap_or(&node);
+            checked_object(&mut context, &Fields::new(fields, At::ROOT), merged)
+        }
         _ => {
             let invalid = Invalid::new("type", "a product, which is an object");
             Err(context.fault(&At::ROOT, Some(&node), invalid))
@@ -109,6 +119,67 @@ pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &
             content,
             texts,
         }),
+    }
+}
+
+/// Checks a product: `stated` is what the record says of it, and `whole` what it is together with the live product.
+fn checked_object(
+    context: &mut Context<'_>,
+    stated: &Fields<'_>,
+    whole: &Node<'_>,
+) -> Result<(Product, ContentUpdate), Faulty> {
+    let mut is_same_type = Ok(());
+    match context.record.base() {
+        Base::None => {}
+        Base::Live(live) => is_same_type = payout_type_stays(context, stated, live),
+        Base::NotLive(nearest) => return Err(not_live(context, stated, nearest.as_ref())),
+    }
+    match whole {
+        Node::Object(members) => {
+            let product = product(context, &Fields::new(members, At::ROOT));
+            is_same_type.and(product)
+        }
+        _ => Err(Faulty),
+    }
+}
+
+/// Reports a patch of a product that isn't live.
+fn not_live(
+    context: &mut Context<'_>,
+    fields: &Fields<'_>,
+    nearest: Option<&ProductCode>,
+) -> Faulty {
+    let key = "code";
+    if let Err(Faulty) = context.required::<ProductCode>(fields, key) {
+        return Faulty;
+    }
+    let meant = nearest.map_or_else(String::new, |code| format!("; did you mean `{code}`?"));
+    let message = format!("expected the code of a live product, since this is a patch{meant}");
+    context.fault_as(&fields.at.key(key), fields.get(key), "not_live", message)
+}
+
+/// Reports a patch that changes the payout type.
+fn payout_type_stays(
+    context: &mut Context<'_>,
+    fields: &Fields<'_>,
+    live: &Live,
+) -> Result<(), Faulty> {
+    let key = "payout_type";
+    let own = live.payout_type.as_str();
+    match fields.stated(key) {
+        None => Ok(()),
+        Some(Node::Text(text)) if text.trim() == own => Ok(()),
+        Some(_) => {
+            let message = format!(
+                "expected `{own}`, as the live product has, or no value: a patch can't change it"
+            );
+            Err(context.fault_as(
+                &fields.at.key(key),
+                fields.get(key),
+                "payout_type_changed",
+                message,
+            ))
+        }
     }
 }
 
@@ -147,9 +218,9 @@ fn product(
     if (state, is_orderable) == (Ok(State::TemporarilyDisabled), Ok(true)) {
         let message = "the product is disabled, but can be ordered";
         let at = fields.at.key("is_orderable");
-        context.warn(
-            &at,
-            fields.get("is_orderable"),
+        context.warn_together(
+            (&at, fields.get("is_orderable")),
+            (fields, &["is_orderable", "state"]),
             "disabled_orderable",
             message,
         );

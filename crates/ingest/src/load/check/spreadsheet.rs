@@ -54,7 +54,7 @@ impl Context<'_> {
         let Node::Text(text) = node else {
             return Ok(());
         };
-        if !may_be_thousands(text) {
+        if !may_be_thousands(text) || !self.states(at) {
             return Ok(());
         }
         let Some(separator) = self.record.separator_at(&at.to_string()) else {

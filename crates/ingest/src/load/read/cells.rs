@@ -1,6 +1,11 @@
 //! Source column of a value in a record, which a spreadsheet's user can find.
 
+use std::sync::Arc;
+
 use super::columns::{COLUMNS, KNOWN_TYPES, Of};
+use super::row_record::is_array;
+use super::table::{Filled, cell_place};
+use crate::load::report::Place;
 
 /// Source cells of a record that was a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,11 +14,52 @@ pub(super) struct Cells {
     pub(super) separator: u8,
     /// Name of the detail object; empty if there is none.
     pub(super) payout_type: String,
+    /// True if the record lacks the cells of the detail object, whose name isn't known.
+    pub(super) is_cut: bool,
     /// Columns whose cells are JSON arrays, whose items aren't split.
     pub(super) arrays: Vec<&'static str>,
+    /// Columns whose cells are numbers of a workbook.
+    pub(super) numbers: Vec<&'static str>,
+    /// Columns of the table, with their indexes.
+    pub(super) indexes: Arc<[(&'static str, usize)]>,
 }
 
 impl Cells {
+    /// Returns the cells of a row, before its payout type is known.
+    pub(super) fn new(
+        separator: u8,
+        indexes: &Arc<[(&'static str, usize)]>,
+        row: &[Filled<'_>],
+    ) -> Self {
+        let names = |is: fn(&Filled<'_>) -> bool| {
+            let cells = row.iter().filter(|cell| is(cell));
+            cells.map(|cell| cell.column.name).collect()
+        };
+        Self {
+            separator,
+            payout_type: String::new(),
+            is_cut: false,
+            arrays: names(|cell| is_array(cell.column, cell.text)),
+            numbers: names(|cell| cell.is_number),
+            indexes: Arc::clone(indexes),
+        }
+    }
+
+    /// Returns the place of the value at a JSON pointer of a row.
+    pub(super) fn place(&self, row: &Place, pointer: &str) -> Place {
+        let Some(column) = self.column(pointer) else {
+            return row.clone();
+        };
+        let mut indexes = self.indexes.iter();
+        match indexes.find(|(name, _)| *name == column) {
+            Some((_, index)) => cell_place(row, &column, *index),
+            None => Place {
+                column: Some(column),
+                ..row.clone()
+            },
+        }
+    }
+
     /// Returns the column of the value at a JSON pointer, even if the table doesn't have it.
     pub(super) fn column(&self, pointer: &str) -> Option<String> {
         let in_detail = below(&[self.payout_type.as_str()], pointer);
@@ -51,7 +97,10 @@ mod tests {
         let cells = |payout_type: &str| Cells {
             separator: b',',
             payout_type: payout_type.to_owned(),
+            is_cut: false,
             arrays: Vec::new(),
+            numbers: Vec::new(),
+            indexes: Arc::new([]),
         };
         let later = cells("later_type");
         for pointer in ["/later_type", "/later_type/website_url"] {

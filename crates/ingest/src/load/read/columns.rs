@@ -3,10 +3,7 @@
 //!
 //! A column is named by the path to its field, joined by `_`; texts are named by their own names.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use memchr::memmem::Finder;
 
 use crate::load::json::Node;
 
@@ -78,16 +75,6 @@ const fn text(path: &'static [&'static str; 2]) -> Column {
     column(path[1], path, Kind::Text, KNOWN)
 }
 
-/// Names on the path to the field of each column, quoted; none for texts, which are never missing.
-static QUOTED_NAMES: LazyLock<Vec<Vec<Finder<'static>>>> = LazyLock::new(|| {
-    let quoted = |name: &&str| Finder::new(&format!("\"{name}\"")).into_owned();
-    let path = |column: &Column| match column.path {
-        ["content_resources", ..] => Vec::new(),
-        path => path.iter().map(quoted).collect(),
-    };
-    COLUMNS.iter().map(path).collect()
-});
-
 /// Columns whose fields any record so far has, null or not: a bit for each.
 #[derive(Debug, Default)]
 pub(crate) struct Stated(AtomicU64);
@@ -114,18 +101,6 @@ impl Stated {
         }
         if found != before {
             self.0.fetch_or(found, Ordering::Relaxed);
-        }
-    }
-
-    /// Adds the fields of a record that is known. It is parsed only if it has the name of a field that wasn't added yet.
-    pub(crate) fn add_known(&self, json: &str) {
-        let stated = self.0.load(Ordering::Relaxed);
-        let is_named = |name: &Finder<'_>| name.find(json.as_bytes()).is_some();
-        let mut names = QUOTED_NAMES.iter().enumerate();
-        if names.any(|(index, names)| {
-            stated & (1 << index) == 0 && !names.is_empty() && names.iter().all(is_named)
-        }) {
-            self.add(&Node::parse(json).0);
         }
     }
 

@@ -1,34 +1,19 @@
 //! Compressed inputs, detected by their first bytes and decompressed while they are read.
 
-use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
+
+use super::broken;
 
 /// Maximum decompressed length of an input, in bytes.
 const MAX_UNPACKED_BYTES: u64 = 64 << 30;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Error of a compressed input.
-#[derive(Debug)]
-pub(super) struct Broken {
-    /// Rule that the input breaks.
-    pub(super) rule: &'static str,
-    message: String,
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Broken {}
-
 /// Returns the input, decompressed if it is gzip (any number of members) or zstd (any number of frames).
 ///
-/// Reading fails with [`Broken`] if the input is truncated, damaged, or too long when decompressed.
+/// Reading fails with `Broken` if the input is truncated, damaged, or too long when decompressed.
 ///
 /// # Errors
 ///
@@ -101,12 +86,9 @@ impl<R: Read> Read for Guarded<R> {
     }
 }
 
-fn broken(rule: &'static str, message: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, Broken { rule, message })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Broken;
     use super::*;
     use std::io::Write as _;
 

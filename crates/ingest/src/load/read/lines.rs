@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::values::read_stream;
-use super::{Item, MAX_RECORD_BYTES, Record, Sink, TOO_LARGE};
+use super::{Item, MAX_RECORD_BYTES, Record, Shape, Sink, TOO_LARGE};
 use crate::load::report::{Finding, MAX_SHOWN_CHARACTERS, Place, shown};
 
 /// Returns true if an input that begins with `head` has one record per line.
@@ -63,7 +63,11 @@ fn has_catalog(head: &[u8]) -> bool {
 
 /// Returns the names of the members around the array of products within an object, if that is neither a product nor a list
 /// response, as far as `head` shows.
-pub(super) fn array_within(head: &[u8]) -> Option<Vec<String>> {
+pub(super) fn array_within(head: &[u8], shape: Shape) -> Option<Vec<String>> {
+    let names_of_product = match shape {
+        Shape::Whole => &PRODUCT_NAMES[..],
+        Shape::Patch => &PRODUCT_NAMES[..1],
+    };
     let head = String::from_utf8_lossy(head);
     // Of each object or array that is open, the name of its current member; `None` for arrays.
     let mut open: Vec<Option<&str>> = Vec::new();
@@ -93,7 +97,7 @@ pub(super) fn array_within(head: &[u8]) -> Option<Vec<String>> {
                 let names: Option<Vec<&str>> = open.iter().copied().collect();
                 match names.as_deref() {
                     Some([] | ["catalog"]) => return None,
-                    Some(names) if found.is_none() && begins_with_product(after) => {
+                    Some(names) if found.is_none() && begins_with(after, names_of_product) => {
                         found = Some(names.iter().map(ToString::to_string).collect());
                     }
                     _ => {}
@@ -108,19 +112,21 @@ pub(super) fn array_within(head: &[u8]) -> Option<Vec<String>> {
             }
         }
     }
-    let is_product = PRODUCT_NAMES.iter().all(|name| outer_names.contains(name));
+    let is_product = names_of_product
+        .iter()
+        .all(|name| outer_names.contains(name));
     found.filter(|_| !is_product)
 }
 
-/// Names of members that each product has, and hardly anything else.
+/// Names of members that each product has, and hardly anything else; patches only need the first.
 const PRODUCT_NAMES: [&str; 2] = ["code", "payout_type"];
 
-/// Returns true if the first of these items is a product.
-fn begins_with_product(items: &str) -> bool {
+/// Returns true if the first of these items has all of these members.
+fn begins_with(items: &str, names: &[&str]) -> bool {
     let mut items = serde_json::Deserializer::from_str(items).into_iter();
     let first: Option<Result<HashMap<String, IgnoredAny>, _>> = items.next();
     let first = first.and_then(Result::ok);
-    first.is_some_and(|first| PRODUCT_NAMES.iter().all(|name| first.contains_key(*name)))
+    first.is_some_and(|first| names.iter().all(|name| first.contains_key(*name)))
 }
 
 /// Returns the length of a JSON text that goes on here, up to its closing quote.

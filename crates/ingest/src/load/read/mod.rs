@@ -3,34 +3,57 @@
 //! - `compressed`: gzip and zstd
 //! - `lines`: newline-delimited JSON
 //! - `values`: other JSON, a stream of values
-//! - `table`: CSV; `row_record` makes a record of each of its `rows`, by `columns`
-//! - `formula`: the apostrophe before cells that a spreadsheet would run
-//! - `cells`: source column of a value
+//! - `table`: rows to records, by `columns`; `row_record` makes the JSON of a row, `cells` has the source column of a value
+//! - `rows`: rows of CSV
+//! - `workbook`: rows of XLSX, whose `archive` is checked first, with the `markup` of its parts
 
+mod archive;
 mod cells;
 pub(crate) mod columns;
 mod compressed;
-pub(crate) mod formula;
 mod lines;
+mod markup;
 mod row_record;
 mod rows;
 mod table;
 mod values;
+mod workbook;
 
 use std::io::{self, BufRead, Cursor, Read};
 
+use super::patch::Base;
 use super::report::{Finding, Place, shown, shown_pointer};
 use cells::Cells;
 use columns::Kind;
+pub use table::TableRow;
 
 /// Maximum length of a record, in bytes.
 pub const MAX_RECORD_BYTES: u64 = 16 << 20;
+
+/// Maximum length of a workbook, in bytes.
+pub const MAX_WORKBOOK_BYTES: u64 = 64 << 20;
+
+/// Maximum number of rows of a sheet.
+pub const MAX_ROWS: u64 = 1_000_000;
 
 /// CSV template: all columns, and a row for each payout type.
 pub const CSV_TEMPLATE: &str = include_str!("../../../../../fixtures/template.csv");
 
 /// Maximum length of the head of an input that its format is detected from, in bytes.
 const PEEKED_BYTES: u64 = 64 << 10;
+
+/// Error of a compressed input or a workbook.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+struct Broken {
+    /// Rule that the input breaks.
+    rule: &'static str,
+    message: String,
+}
+
+fn broken(rule: &'static str, message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Broken { rule, message })
+}
 
 const TOO_LARGE: &str = "expected records of at most 16 MiB";
 
@@ -41,8 +64,19 @@ pub struct Record {
     pub place: Place,
     /// JSON of the record.
     pub json: String,
+    /// Basis that it stands on.
+    base: Base,
     /// Source cells, if it was a row.
     cells: Option<Cells>,
+}
+
+/// Shape of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Whole products: an absent field is empty.
+    Whole,
+    /// Patches: an absent field stays as it is.
+    Patch,
 }
 
 impl Record {
@@ -52,13 +86,34 @@ impl Record {
         Self {
             place,
             json,
+            base: Base::None,
             cells: None,
         }
     }
 
-    /// Returns true if it was a row of a table.
-    pub(crate) fn is_row(&self) -> bool {
-        self.cells.is_some()
+    /// Returns what it stands on.
+    pub(crate) fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// Makes it a patch that stands on `base`.
+    pub(crate) fn set_base(&mut self, base: Base) {
+        self.base = base;
+    }
+
+    /// Returns the length of what the check reads, in bytes.
+    pub(crate) fn len_bytes(&self) -> usize {
+        let base = match &self.base {
+            Base::Live(live) => live.json.len(),
+            Base::None | Base::NotLive(_) => 0,
+        };
+        self.json.len() + base
+    }
+
+    /// Returns its JSON, if that is all of it: a row of a table lacks its detail object where the payout type isn't known.
+    pub(crate) fn whole_json(&self) -> Option<&str> {
+        let is_cut = self.cells.as_ref().is_some_and(|cells| cells.is_cut);
+        (!is_cut).then_some(&self.json)
     }
 
     /// Returns the kind of list that a cell holds between separators, if the value at a JSON pointer came from one.
@@ -69,19 +124,21 @@ impl Record {
         (is_list && !cells.arrays.contains(&column.name)).then_some(column.kind)
     }
 
-    /// Returns the cell separator of the table from which the value at a JSON pointer came; `None` for a cell of JSON.
+    /// Returns the cell separator of the table from which the value at a JSON pointer came; `None` for JSON, and for
+    /// numbers of a workbook.
     pub(crate) fn separator_at(&self, pointer: &str) -> Option<u8> {
         let cells = self.cells.as_ref()?;
-        let is_json = columns::find(&cells.column(pointer)?)?.kind == Kind::Json;
-        (!is_json).then_some(cells.separator)
+        let column = columns::find(&cells.column(pointer)?)?;
+        let is_text = column.kind != Kind::Json && !cells.numbers.contains(&column.name);
+        is_text.then_some(cells.separator)
     }
 
     /// Returns the place of the value at a JSON pointer, with the column if the record was a row of a table.
     #[must_use]
     pub fn place_of(&self, pointer: &str) -> Place {
-        Place {
-            column: self.cells.as_ref().and_then(|cells| cells.column(pointer)),
-            ..self.place.clone()
+        match &self.cells {
+            Some(cells) => cells.place(&self.place, pointer),
+            None => self.place.clone(),
         }
     }
 }
@@ -91,6 +148,8 @@ impl Record {
 pub enum Item {
     /// A record.
     Record(Record),
+    /// A row of a table of patches: a record once it is known what it stands on.
+    Row(TableRow),
     /// Part that can't be read as a record, or the rest of the input.
     Unreadable {
         /// Faults of the part.
@@ -115,20 +174,31 @@ impl Item {
 /// Callback for the items of an input, in order.
 pub type Sink<'s> = &'s mut dyn FnMut(Item);
 
-/// Reads all records of an input, decompressed if necessary.
+/// Reads all records of an input, decompressed if necessary. Of a workbook, the sheet is read, by default the first.
 ///
 /// # Errors
 ///
 /// If the input itself can't be read.
-pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
-    let outcome = compressed::unpacked(input).and_then(|input| read_plain(file, input, sink));
+pub fn read(
+    file: &str,
+    sheet: Option<&str>,
+    input: impl BufRead,
+    shape: Shape,
+    sink: Sink<'_>,
+) -> io::Result<()> {
+    let outcome = compressed::unpacked(input).and_then(|input| match sheet {
+        None => read_plain(file, input, shape, sink),
+        Some(_) => workbook::read((file, sheet), input, shape, sink),
+    });
+    or_fault(outcome, file, sink)
+}
+
+/// Reports the fault of an input that is broken.
+fn or_fault(outcome: io::Result<()>, file: &str, sink: Sink<'_>) -> io::Result<()> {
     outcome.or_else(|error| {
-        let fault = error.downcast::<compressed::Broken>()?;
-        sink(Item::unreadable(Finding::fault(
-            &Place::file(file),
-            fault.rule,
-            &fault.to_string(),
-        )));
+        let fault = error.downcast::<Broken>()?;
+        let fault = Finding::fault(&Place::file(file), fault.rule, &fault.to_string());
+        sink(Item::unreadable(fault));
         Ok(())
     })
 }
@@ -138,10 +208,20 @@ pub fn read(file: &str, input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
 /// # Errors
 ///
 /// If the input itself can't be read.
-pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Result<()> {
+pub fn read_plain(
+    file: &str,
+    mut input: impl BufRead,
+    shape: Shape,
+    sink: Sink<'_>,
+) -> io::Result<()> {
     // Number of lines before the first record or row.
     let mut lines_before = 0;
     let mut head = peek(&mut input)?;
+    if workbook::is_workbook(&head) {
+        let input = Cursor::new(head).chain(input);
+        let outcome = workbook::read((file, None), input, shape, sink);
+        return or_fault(outcome, file, sink);
+    }
     // Byte-order mark, which some spreadsheets need to detect UTF-8.
     if head.starts_with(b"\xef\xbb\xbf") {
         head.drain(..3);
@@ -155,7 +235,7 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
         None => return Ok(()),
         Some(first) => matches!(first, b'{' | b'['),
     };
-    if is_json && let Some(names) = lines::array_within(&head) {
+    if is_json && let Some(names) = lines::array_within(&head, shape) {
         sink(Item::unreadable(within(file, &names)));
         return Ok(());
     }
@@ -167,7 +247,10 @@ pub fn read_plain(file: &str, mut input: impl BufRead, sink: Sink<'_>) -> io::Re
     }
     let input = Cursor::new(head).chain(input);
     match separator {
-        Some(separator) if !is_json => table::read(file, first_line, separator, input, sink),
+        Some(separator) if !is_json => {
+            let mut rows = rows::CsvRows::new(file, input, separator, first_line);
+            table::read((&Place::file(file), separator), &mut rows, shape, sink)
+        }
         _ if is_lines => lines::read_lines(file, first_line, input, sink),
         _ => values::read_values(file, input, sink),
     }
@@ -201,10 +284,6 @@ fn neither(file: &str, head: &[u8]) -> Finding {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => (
             "utf8",
             "expected UTF-8, not UTF-16; in a spreadsheet, save as \"CSV UTF-8\"",
-        ),
-        [b'P', b'K', 3, 4, ..] => (
-            "json",
-            "expected JSON or CSV, not a workbook or a zip archive; in a spreadsheet, save as \"CSV UTF-8\"",
         ),
         [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             ("json", "expected JSON or CSV, compressed once at most")

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 
 use vitrine_model::product::PayoutTypeName;
 
+use super::Shape;
 use super::cells::Cells;
 use super::columns::{Column, KNOWN_TYPES, Kind, Of};
-use super::table::cell_fault;
+use super::table::{Filled, cell_fault, cell_place};
 use crate::load::json::{Node, Problem};
 use crate::load::report::{Finding, Place, shown};
 
 /// Cells of a row with their columns.
-type Row<'r> = [(&'static Column, &'r str)];
+type Row<'r> = [Filled<'r>];
 
 type Object<'r> = Vec<(Cow<'r, str>, Node<'r>)>;
 
@@ -20,33 +21,31 @@ type Object<'r> = Vec<(Cow<'r, str>, Node<'r>)>;
 /// # Errors
 ///
 /// If a cell is malformed JSON, or its value belongs into another cell.
-pub(super) fn record(
+pub(super) fn record<'r>(
     place: &Place,
-    row: &Row<'_>,
-    separator: u8,
+    row: &'r Row<'r>,
+    cells: Cells,
+    (shape, live_type): (Shape, Option<&'r str>),
 ) -> Result<(String, Cells), Vec<Finding>> {
-    let payout_type = cell(row, "payout_type").trim();
+    let payout_type = live_type.unwrap_or_else(|| cell(row, "payout_type").trim());
     // Without a payout type, there is no detail object.
     let payout_type = match payout_type.parse::<PayoutTypeName>() {
         Ok(_) => payout_type,
         Err(_) => "",
     };
     let is_known = KNOWN_TYPES.contains(&payout_type);
-    // Always present, so that the fault of a missing value names the column.
-    let mut product: Object<'_> = vec![("customer_service".into(), Node::Object(Vec::new()))];
-    if is_known {
-        let objects = [
-            ("expiry", &["gift_card", "subscription"][..]),
-            ("denominations", &["gift_card", "payment"]),
-        ];
-        let objects = objects
-            .into_iter()
-            .filter(|(_, types)| types.contains(&payout_type));
-        let objects = objects.map(|(key, _)| (key.into(), Node::Object(Vec::new())));
-        product.push((payout_type.into(), Node::Object(objects.collect())));
-    }
+    let mut product = match shape {
+        Shape::Whole => required_objects(payout_type),
+        Shape::Patch => Object::new(),
+    };
     let mut faults = Vec::new();
-    for (column, cell) in row {
+    for Filled {
+        column,
+        index,
+        text: cell,
+        ..
+    } in row
+    {
         let is_product = column.of == Of::Product;
         if !is_product && (payout_type.is_empty() || cell.is_empty() && !column.of.has(payout_type))
         {
@@ -57,40 +56,57 @@ pub(super) fn record(
             false => [&[payout_type], column.path].concat(),
         };
         let pointer = format!("/{}", path.join("/"));
+        let at = || cell_place(place, column.name, *index);
         if !is_product && is_known == (column.of == Of::OtherTypes) {
             faults.push(Finding {
                 pointer,
-                ..cell_fault(place, column.name, cell, "detail_only", misplaced(is_known))
+                ..cell_fault(&at(), cell, "detail_only", misplaced(is_known))
             });
             continue;
         }
         match value(column, cell) {
             // The check reports that the object is missing.
-            Ok(Node::Null) if column.of == Of::OtherTypes => {}
+            Ok(Node::Null) if column.of == Of::OtherTypes && shape == Shape::Whole => {}
             Ok(value) => insert(&mut product, &path, value),
             Err(problems) => {
                 let found = problems.iter();
-                faults.extend(found.map(|problem| fault(place, column.name, &pointer, problem)));
+                faults.extend(found.map(|problem| fault(&at(), &pointer, problem)));
             }
         }
     }
     if faults.is_empty() {
-        let arrays = row
-            .iter()
-            .filter(|(column, cell)| is_array(column, cell))
-            .map(|(column, _)| column.name);
-        let cells = Cells {
-            separator,
-            payout_type: payout_type.to_owned(),
-            arrays: arrays.collect(),
-        };
-        return Ok((Node::Object(product).to_json(), cells));
+        return Ok((
+            Node::Object(product).to_json(),
+            Cells {
+                is_cut: payout_type.is_empty()
+                    && row.iter().any(|cell| cell.column.of != Of::Product),
+                payout_type: payout_type.to_owned(),
+                ..cells
+            },
+        ));
     }
     let code = cell(row, "code").trim();
     for fault in &mut faults {
         fault.code = (!code.is_empty()).then(|| shown(code));
     }
     Err(faults)
+}
+
+/// Returns the objects that products of a payout type have: always present, so that the fault of a missing value names its column.
+fn required_objects(payout_type: &str) -> Object<'_> {
+    let mut product: Object<'_> = vec![("customer_service".into(), Node::Object(Vec::new()))];
+    if KNOWN_TYPES.contains(&payout_type) {
+        let objects = [
+            ("expiry", &["gift_card", "subscription"][..]),
+            ("denominations", &["gift_card", "payment"]),
+        ];
+        let objects = objects
+            .into_iter()
+            .filter(|(_, types)| types.contains(&payout_type));
+        let objects = objects.map(|(key, _)| (key.into(), Node::Object(Vec::new())));
+        product.push((payout_type.into(), Node::Object(objects.collect())));
+    }
+    product
 }
 
 /// Returns the message about a value of a detail object in the wrong cell.
@@ -105,20 +121,14 @@ fn misplaced(is_known: bool) -> &'static str {
 
 /// Returns the cell of a column; empty if the table doesn't have it.
 fn cell<'r>(row: &Row<'r>, name: &str) -> &'r str {
-    let found = row.iter().find(|(column, _)| column.name == name);
-    found.map_or("", |(_, cell)| cell)
+    let found = row.iter().find(|cell| cell.column.name == name);
+    found.map_or("", |cell| cell.text)
 }
 
-fn fault(place: &Place, column: &str, pointer: &str, problem: &Problem) -> Finding {
+fn fault(place: &Place, pointer: &str, problem: &Problem) -> Finding {
     Finding {
         pointer: format!("{pointer}{}", problem.pointer),
-        ..cell_fault(
-            place,
-            column,
-            &problem.value,
-            problem.rule,
-            &problem.message,
-        )
+        ..cell_fault(place, &problem.value, problem.rule, &problem.message)
     }
 }
 
@@ -147,7 +157,7 @@ fn value<'r>(column: &Column, cell: &'r str) -> Result<Node<'r>, Vec<Problem>> {
 }
 
 /// Returns true if a list is written as a JSON array.
-fn is_array(column: &Column, cell: &str) -> bool {
+pub(super) fn is_array(column: &Column, cell: &str) -> bool {
     matches!(column.kind, Kind::Texts | Kind::Amounts) && cell.trim().starts_with('[')
 }
 

@@ -30,6 +30,12 @@ pub struct Place {
     /// Column of a table: its name, else its letters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
+    /// Sheet of a workbook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sheet: Option<Arc<str>>,
+    /// Cell of the sheet, such as `F12`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
 }
 
 impl Place {
@@ -42,6 +48,8 @@ impl Place {
             index: None,
             row: None,
             column: None,
+            sheet: None,
+            cell: None,
         }
     }
 }
@@ -49,8 +57,14 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&single_line(&self.file))?;
-        if let Some(line) = self.line {
-            write!(out, ":{line}")?;
+        if let Some(sheet) = &self.sheet {
+            write!(out, ", {}", single_line(sheet))?;
+        }
+        match (&self.sheet, &self.cell, self.line) {
+            (Some(_), Some(cell), _) => write!(out, "!{}", single_line(cell))?,
+            (Some(_), None, Some(line)) => write!(out, ", row {line}")?,
+            (None, _, Some(line)) => write!(out, ":{line}")?,
+            _ => {}
         }
         if let Some(index) = self.index {
             write!(out, "[{index}]")?;

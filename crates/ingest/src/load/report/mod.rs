@@ -91,6 +91,8 @@ pub struct Rejected {
     pub records: u64,
     /// File with the records and the reasons, if one was written.
     pub file: Option<PathBuf>,
+    /// Mode by which the file is to be loaded, once it is corrected.
+    pub mode: &'static str,
     /// True if nothing was retired, because some records have no readable code, or the same one.
     pub keeps_all: bool,
 }
@@ -121,6 +123,21 @@ pub struct Report {
 }
 
 impl Report {
+    /// Returns a report of changes that are only planned.
+    #[must_use]
+    pub fn planned(plan: Plan) -> Self {
+        let applied = Applied {
+            outcome: Outcome::Planned,
+            plan,
+            exceeded: Vec::new(),
+            ineffective: Vec::new(),
+        };
+        Self {
+            applied: Some(applied),
+            ..Self::default()
+        }
+    }
+
     /// Returns a report without findings.
     #[must_use]
     pub fn of(records: u64, applied: Option<Applied>) -> Self {
@@ -245,6 +262,7 @@ impl Report {
             records,
             file,
             keeps_all,
+            mode: _,
         } = &self.rejected;
         json!({
             "applied": is_applied,
@@ -326,7 +344,8 @@ impl Rejected {
                 let file = single_line(&file);
                 write!(
                     out,
-                    ", with the reasons in {file}: correct them and load that with --mode merge"
+                    ", with the reasons in {file}: correct them and load that with --mode {}",
+                    self.mode
                 )?;
             }
             out.push('\n');

@@ -1,7 +1,7 @@
 //! Rolling the catalog back to an old revision.
 
-use vitrine_ingest::overrides::rollback::{self, Group, RollbackPlan, RolledBack};
-use vitrine_model::code::ProductCode;
+use vitrine_ingest::load::plan::Plan;
+use vitrine_ingest::overrides::rollback::{self, RolledBack};
 use vitrine_store::audit::AuditAction;
 
 use super::page::{ActPage, Field, FieldKind, NextForm, Told, plan_digest};
@@ -20,7 +20,7 @@ fn page(context: &Context<'_>) -> ActPage {
     );
     ActPage::new(
         "Roll back the catalog",
-        "Makes an old revision live again, as a new one; nothing is rewritten. The overrides of now stay on top of what loads had brought by then.",
+        "Makes an old revision live again, as a new one; nothing is rewritten. Current overrides stay in force over it.",
         vec![
             Field::new(context, FieldKind::Line, "revision", words),
             Field::note(context),
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context<'_>) -> Outcome {
         return match rollback::plan(context.store, number) {
             Ok(Some(plan)) => page.planned(planned(number, &plan)),
             Ok(None) => page.with_fault(missing()),
-            Err(error) => page.failed(&error, COMMAND),
+            Err(error) => page.failed(&error.into(), COMMAND),
         }
         .into();
     }
@@ -79,46 +79,42 @@ pub(super) fn run(context: &Context<'_>) -> Outcome {
     .into()
 }
 
-fn planned(number: u64, plan: &RollbackPlan) -> Told {
-    let RollbackPlan {
-        created,
-        changed,
-        retired,
-    } = plan;
+fn planned(number: u64, plan: &Plan) -> Told {
     let mut told = Told {
         links: vec![(format!("/revisions/{number}"), "What that revision changed")],
         ..Told::default()
     };
-    for (group, words) in [
-        (created, "come back"),
-        (changed, "are changed"),
-        (retired, "are retired"),
+    let changed: Vec<String> = (plan.changed.iter())
+        .map(|product| product.code.clone())
+        .collect();
+    for (codes, words) in [
+        (&plan.created, "come back"),
+        (&changed, "are changed"),
+        (&plan.retired, "are retired"),
     ] {
-        if group.count > 0 {
-            told.lines.push(sentence(group, words));
+        if !codes.is_empty() {
+            told.lines.push(sentence(codes, words));
         }
     }
     if told.lines.is_empty() {
         told.lines.push(format!(
-            "Clients would see no change: with the overrides of now, the products of revision {number} are those that are live."
+            "Clients would see no change: under the current overrides, the products of revision {number} are those that are live."
         ));
     }
     told.plan = Some(plan_digest(&format!("{number} {plan:?}")));
     told
 }
 
-fn sentence(group: &Group, words: &str) -> String {
-    let Group { count, first } = group;
-    let number = |count: u64| grouped(&count.to_string());
-    let codes = first.iter().take(MAX_CODES).map(ProductCode::as_str);
-    let codes: Vec<&str> = codes.collect();
-    let rest = match count.saturating_sub(codes.len() as u64) {
+fn sentence(codes: &[String], words: &str) -> String {
+    let number = |count: usize| grouped(&count.to_string());
+    let first = &codes[..codes.len().min(MAX_CODES)];
+    let rest = match codes.len() - first.len() {
         0 => String::new(),
         rest => format!(" and {} more", number(rest)),
     };
     format!(
         "Products that {words}: {} ({}{rest}).",
-        number(*count),
-        codes.join(", ")
+        number(codes.len()),
+        first.join(", ")
     )
 }

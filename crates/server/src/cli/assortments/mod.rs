@@ -7,7 +7,6 @@ mod export;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
@@ -19,7 +18,7 @@ use self::edit::{DiffRules, Remove, Rollback, SetRules};
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 use crate::assortments::{rules_at, unknown};
 
 const EXAMPLES: &str = "\
@@ -180,9 +179,7 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
         print_json(&Value::Array(versions.collect()))?;
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["NAME", "VERSION", "KEYS", "CHANGED", "BY", "NOTE"]);
+    let mut table = output::table(["NAME", "VERSION", "KEYS", "CHANGED", "BY", "NOTE"]);
     for version in &live {
         table.add_row([
             version.name.clone(),
@@ -193,7 +190,7 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
             single_line(&shown(version.note.as_deref().unwrap_or_default())).into_owned(),
         ]);
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 
@@ -203,9 +200,7 @@ fn history(store: &Store, output: OutputArgs, limit: u32, name: &str) -> anyhow:
         print_json(&versions.iter().map(to_json).collect())?;
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["VERSION", "STATE", "TIME", "BY", "NOTE"]);
+    let mut table = output::table(["VERSION", "STATE", "TIME", "BY", "NOTE"]);
     for (index, version) in versions.iter().enumerate() {
         let state = match (index, &version.rules) {
             (_, None) => "removed",
@@ -220,7 +215,7 @@ fn history(store: &Store, output: OutputArgs, limit: u32, name: &str) -> anyhow:
             single_line(&shown(version.note.as_deref().unwrap_or_default())).into_owned(),
         ]);
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 

@@ -7,7 +7,6 @@ mod set;
 mod usage;
 
 use clap::Subcommand;
-use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use vitrine_model::key::{KeyKind, KeyRecord};
@@ -22,7 +21,7 @@ use self::usage::Usage;
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
 pub(super) use self::create::{NewKeySettings, checked_version, create};
 use crate::keys;
@@ -154,9 +153,7 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
         print_json(&Value::Array(keys))?;
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
+    let mut table = output::table([
         "PREFIX",
         "LABEL",
         "STATE",
@@ -187,7 +184,7 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
             time(record.last_used_at),
         ]);
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use anyhow::bail;
 use clap::Args;
-use comfy_table::{Table, presets};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use vitrine_store::IfMissing;
 use vitrine_store::record::KeyDay;
 
 use super::prefix_of;
-use crate::cli::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,9 +63,7 @@ impl Usage {
             print_json(&days.collect())?;
             return Ok(Outcome::Done);
         }
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["DAY", "PREFIX", "LABEL", "REQUESTS", "CHARGED"]);
+        let mut table = output::table(["DAY", "PREFIX", "LABEL", "REQUESTS", "CHARGED"]);
         for day in &days {
             table.add_row([
                 day.day.to_string(),
@@ -76,7 +73,7 @@ impl Usage {
                 day.counts.charged.to_string(),
             ]);
         }
-        print(&format!("{}\n", table.trim_fmt()))?;
+        print(&format!("{}\n", output::fitted(table)))?;
         Ok(Outcome::Done)
     }
 }

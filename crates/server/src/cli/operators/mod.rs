@@ -7,7 +7,6 @@ mod password;
 use anyhow::{anyhow, bail};
 use clap::builder::TypedValueParser as _;
 use clap::{ArgGroup, Args, Subcommand};
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use vitrine_ingest::escape::single_line;
 use vitrine_store::audit::AuditAction;
@@ -18,7 +17,7 @@ use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::plain_text::PlainText;
 use super::time::to_second;
-use super::{Outcome, OutputArgs, StoreArgs, print, print_json};
+use super::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
 use crate::operators::{new_operator, sign_in};
 use crate::password as hashing;
 
@@ -297,9 +296,7 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
         print_json(&operators.iter().map(to_json).collect())?;
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["NAME", "ROLE", "SIGN-IN", "CREATED"]);
+    let mut table = output::table(["NAME", "ROLE", "SIGN-IN", "CREATED"]);
     for operator in &operators {
         table.add_row([
             single_line(operator.name.as_str()).into_owned(),
@@ -308,6 +305,6 @@ fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome> {
             to_second(operator.created_at).to_string(),
         ]);
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::apply::Intent;
@@ -17,7 +16,7 @@ use vitrine_store::overrides::StoredOverride;
 
 use crate::cli::load::print_by_outcome;
 use crate::cli::time::to_second;
-use crate::cli::{Outcome, OutputArgs, PlanArgs, print_json};
+use crate::cli::{Outcome, OutputArgs, PlanArgs, output, print_json};
 
 /// Prints what a change did, or would do: to standard error if it was refused.
 pub(super) fn print_changed(
@@ -293,9 +292,7 @@ fn stored_json(stored: &StoredOverride, definition: Option<&Definition>) -> Valu
 
 /// Returns a table of overrides.
 pub(super) fn table(overrides: &[Result<Override, Box<Unreadable>>]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
+    let mut table = output::table([
         "OVERRIDE", "STATUS", "FROM", "UNTIL", "PRODUCTS", "VALUES", "BY", "NOTE",
     ]);
     for parsed in overrides {
@@ -330,5 +327,5 @@ pub(super) fn table(overrides: &[Result<Override, Box<Unreadable>>]) -> String {
             single_line(&shown(made.note.as_deref().unwrap_or_default())).into_owned(),
         ]);
     }
-    format!("{}\n", table.trim_fmt())
+    format!("{}\n", output::fitted(table))
 }

@@ -1,7 +1,6 @@
 //! Lists of endpoints and of their attempts.
 
 use anyhow::bail;
-use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use vitrine_ingest::escape::single_line;
@@ -10,7 +9,7 @@ use vitrine_store::Store;
 use vitrine_store::webhooks::{Attempt, Endpoint};
 
 use crate::cli::time::to_second;
-use crate::cli::{Outcome, OutputArgs, print, print_json};
+use crate::cli::{Outcome, OutputArgs, output, print, print_json};
 
 /// State of an endpoint whose key is refused.
 const ENDED: &str = "ended";
@@ -33,9 +32,7 @@ pub(super) fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome>
         print_json(&all.collect())?;
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
+    let mut table = output::table([
         "ID",
         "KEY",
         "STATE",
@@ -61,7 +58,7 @@ pub(super) fn list(store: &Store, output: OutputArgs) -> anyhow::Result<Outcome>
         ];
         table.add_row(cells.map(|cell| single_line(&cell).into_owned()));
     }
-    print(&format!("{}\n", table.trim_fmt()))?;
+    print(&format!("{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 
@@ -87,9 +84,7 @@ pub(super) fn show(store: &Store, id: &str, output: OutputArgs) -> anyhow::Resul
         };
         text.push_str(&format!("{name}: {value}\n"));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["TIME", "EVENT", "TYPE", "OUTCOME", "MS"]);
+    let mut table = output::table(["TIME", "EVENT", "TYPE", "OUTCOME", "MS"]);
     for attempt in &attempts {
         let cells = [
             to_second(attempt.at).to_string(),
@@ -100,7 +95,7 @@ pub(super) fn show(store: &Store, id: &str, output: OutputArgs) -> anyhow::Resul
         ];
         table.add_row(cells.map(|cell| single_line(&cell).into_owned()));
     }
-    print(&format!("{text}\n{}\n", table.trim_fmt()))?;
+    print(&format!("{text}\n{}\n", output::fitted(table)))?;
     Ok(Outcome::Done)
 }
 

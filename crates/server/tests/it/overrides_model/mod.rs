@@ -79,6 +79,7 @@ fn input(records: &[Value]) -> Vec<Opened> {
 impl World {
     fn load(&mut self, random: &mut Random) {
         let is_whole = random.is_one_of(3);
+        let is_patch = !is_whole && random.is_one_of(2);
         let mut records = Vec::new();
         let mut next = match is_whole {
             true => Catalog::new(),
@@ -87,7 +88,12 @@ impl World {
         for code in CODES {
             if random.is_one_of(2) {
                 let number = random.below(VARIANTS);
-                records.push(variant(code, number));
+                let record = variant(code, number);
+                records.push(match is_patch {
+                    true if !next.contains_key(code) => continue,
+                    true => self.patch(code, record),
+                    false => record,
+                });
                 next.insert(
                     code.to_owned(),
                     self.documents[&(code.to_owned(), number)].clone(),
@@ -110,6 +116,7 @@ impl World {
         }
         let mode = match is_whole {
             true => Mode::Replace,
+            false if is_patch => Mode::Patch { retire },
             false => Mode::Merge { retire },
         };
         let report = load(&self.store, input(&records), settings(mode), &Silent).unwrap();
@@ -127,6 +134,21 @@ impl World {
             .map(|one| one.changes)
             .sum::<u64>();
         self.base = next;
+    }
+
+    /// Returns a patch that makes a record of the base of its product: the members that differ.
+    fn patch(&self, code: &str, mut record: Value) -> Value {
+        let is_base =
+            |number: &usize| self.documents[&(code.to_owned(), *number)] == self.base[code];
+        let before = variant(code, (0..VARIANTS).find(is_base).unwrap());
+        let before = before.as_object().unwrap();
+        let members = record.as_object_mut().unwrap();
+        // What a whole record lacks is empty; a patch must say so.
+        for key in before.keys() {
+            members.entry(key).or_insert(Value::Null);
+        }
+        members.retain(|key, value| key == "code" || before.get(key) != Some(value));
+        record
     }
 
     fn override_some(&mut self, random: &mut Random) {

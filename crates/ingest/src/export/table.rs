@@ -1,8 +1,5 @@
-//! Records as rows of a table, with the columns of loads (`load::read::columns`), so that each row loads as the same
-//! record.
-//!
-//! Quoting follows RFC 4180; lines end with a line feed, as in the template. For spreadsheets only, a cell that they
-//! would run gets an apostrophe, which loads remove (`load::read::formula`).
+//! Records as cells of a table, with the columns of loads (`load::read::columns`), so that each row loads as the same
+//! record; and rows of CSV.
 
 use std::borrow::Cow;
 
@@ -10,31 +7,41 @@ use anyhow::{Context as _, bail};
 
 use crate::load::json::Node;
 use crate::load::read::columns::{COLUMNS, Kind, Of};
-use crate::load::read::formula;
 
 type Members<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
 
-/// Reader of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
-    /// Programs: cells are written as they are.
-    Program,
-    /// A spreadsheet: no cell may be run as a formula.
-    Spreadsheet,
-}
-
-/// Returns the first line, without its line feed.
+/// Returns the first line of CSV, without its line feed.
 #[must_use]
-pub fn header() -> String {
+pub fn csv_header() -> String {
     COLUMNS.each_ref().map(|column| column.name).join(",")
 }
 
-/// Returns the row of a record, without its line feed.
+/// Returns the row of a record in CSV, without its line feed. Quoting follows RFC 4180.
 ///
 /// # Errors
 ///
 /// If the record has a value without a column, which no stored product has.
-pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
+pub fn csv_row(record: Node<'_>) -> anyhow::Result<String> {
+    let mut writer = csv::WriterBuilder::new()
+        .terminator(csv::Terminator::Any(b'\n'))
+        .buffer_capacity(1 << 10)
+        .from_writer(Vec::new());
+    writer.write_record(cells(record)?.iter().map(|cell| cell.as_bytes()))?;
+    let mut row = String::from_utf8(
+        writer
+            .into_inner()
+            .map_err(csv::IntoInnerError::into_error)?,
+    )?;
+    row.pop();
+    Ok(row)
+}
+
+/// Returns the cells of a record, one for each column.
+///
+/// # Errors
+///
+/// If the record has a value without a column, which no stored product has.
+pub(super) fn cells(record: Node<'_>) -> anyhow::Result<Vec<Cow<'_, str>>> {
     let Node::Object(mut product) = record else {
         bail!("a record that isn't an object");
     };
@@ -46,7 +53,7 @@ pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     let Some(Node::Object(mut detail)) = take(&mut product, &[&payout_type]) else {
         bail!("a record without its detail object");
     };
-    let mut row = String::new();
+    let mut cells = Vec::with_capacity(COLUMNS.len());
     for column in &COLUMNS {
         let value = match column.of {
             Of::Product => take(&mut product, column.path),
@@ -54,18 +61,9 @@ pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
             Of::Types(_) => take(&mut detail, column.path),
             Of::OtherTypes => Some(Node::Object(std::mem::take(&mut detail))),
         };
-        if !row.is_empty() {
-            row.push(',');
-        }
         let cell = cell(column.kind, value.unwrap_or(Node::Null));
         let cell = cell.with_context(|| format!("the column `{}` can't hold it", column.name))?;
-        if formula::has_apostrophe(&cell)
-            || (reader == Reader::Spreadsheet && formula::is_formula(&cell))
-        {
-            write_quoted(&format!("'{cell}"), &mut row);
-        } else {
-            write_quoted(&cell, &mut row);
-        }
+        cells.push(cell);
     }
     // Objects are empty once their columns are taken.
     let is_left = |value: &Node<'_>| !matches!(value, Node::Object(members) if members.is_empty());
@@ -77,7 +75,7 @@ pub fn row(record: Node<'_>, reader: Reader) -> anyhow::Result<String> {
     if !left.is_empty() {
         bail!("no column holds {}", left.join(", "));
     }
-    Ok(row)
+    Ok(cells)
 }
 
 /// Removes the value at `path` from an object, and returns it.
@@ -127,15 +125,4 @@ fn joined(items: &[Node<'_>]) -> Option<String> {
     let joined = texts.join("|");
     let is_plain = !joined.trim().is_empty() && !joined.trim().starts_with('[');
     is_plain.then_some(joined)
-}
-
-/// Appends a cell, quoted if necessary.
-fn write_quoted(cell: &str, row: &mut String) {
-    if cell.contains([',', '"', '\r', '\n']) {
-        row.push('"');
-        row.push_str(&cell.replace('"', "\"\""));
-        row.push('"');
-    } else {
-        row.push_str(cell);
-    }
 }
