@@ -112,7 +112,7 @@ static RENDERED: LazyLock<Mutex<HashMap<TextDigest, bool>>> = LazyLock::new(Mute
 const MAX_REMEMBERED: usize = 65_536;
 
 /// Returns true if a text has visible characters, but its HTML has none.
-pub(crate) fn renders_empty(markdown: &str, digest: &TextDigest) -> bool {
+pub fn renders_empty(markdown: &str, digest: &TextDigest) -> bool {
     if begins_visibly(markdown) || !markdown.contains(is_visible) {
         return false;
     }
