@@ -31,7 +31,7 @@ thread_local! {
 
 /// A document, compressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PackedDocument(Vec<u8>);
+pub struct PackedDocument(Box<[u8]>);
 
 impl PackedDocument {
     /// Packs the bytes of a document.
@@ -52,6 +52,8 @@ impl PackedDocument {
             };
             compressor.compress(document)
         });
+        // Without the room that was kept for what can't be compressed: a million may wait in memory.
+        let packed = packed.map(Vec::into_boxed_slice);
         packed.map(Self).map_err(|error| damaged(&error))
     }
 

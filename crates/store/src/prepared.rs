@@ -45,7 +45,7 @@ pub struct PreparedProduct {
     discount_multiplier: String,
     is_orderable: bool,
     /// Countries and categories as stored.
-    lists: [String; 2],
+    lists: [Box<str>; 2],
     own_texts: Vec<OwnText>,
     digest: ProductDigest,
 }
@@ -66,7 +66,7 @@ impl PreparedProduct {
             content: product.content,
             discount_multiplier: product.discount_multiplier,
             is_orderable: product.is_orderable,
-            lists,
+            lists: lists.map(String::into_boxed_str),
             own_texts: product.own_texts,
             digest,
         })
@@ -128,8 +128,8 @@ impl PreparedProduct {
             content.map(|range| place(range.end)).into(),
             (&self.discount_multiplier).into(),
             self.is_orderable.into(),
-            countries.into(),
-            categories.into(),
+            (&**countries).into(),
+            (&**categories).into(),
         ]
     }
 }

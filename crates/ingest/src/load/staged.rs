@@ -27,7 +27,7 @@ pub(super) struct Staged {
     /// Texts that the record doesn't name, a bit for each, and [`KEEPS_LOCALE`].
     keeps: u8,
     /// Its JSON, packed, if it may have to be written back.
-    json: Option<Vec<u8>>,
+    json: Option<Box<[u8]>>,
 }
 
 /// Level at which JSON is packed: the fastest.
@@ -88,7 +88,8 @@ impl Staged {
     ///
     /// If it can't be compressed.
     pub(super) fn keep_json(&mut self, json: &str) -> io::Result<()> {
-        self.json = Some(zstd::encode_all(json.as_bytes(), PACKING_LEVEL)?);
+        let packed = zstd::encode_all(json.as_bytes(), PACKING_LEVEL)?;
+        self.json = Some(packed.into_boxed_slice());
         Ok(())
     }
 
