@@ -18,6 +18,7 @@ pub use table::{csv_header, csv_row};
 pub use xlsx::Workbook;
 
 use crate::load::json::Node;
+use crate::load::stored_texts::record_with;
 
 /// Returns the record of a product; `to_json` makes a line of it.
 ///
@@ -25,35 +26,7 @@ use crate::load::json::Node;
 ///
 /// If the store can't be read, or is damaged.
 pub fn record<'a>(store: &Store, product: &'a StoredProduct) -> anyhow::Result<Node<'a>> {
-    let damaged = || format!("the product {} is damaged", product.code);
-    let (document, problems) = Node::parse(&product.document);
-    let Node::Object(mut members) = document else {
-        anyhow::bail!(damaged());
-    };
-    anyhow::ensure!(problems.is_empty(), damaged());
-    let payout_type = members
-        .iter()
-        .find_map(|(key, value)| match value {
-            Node::Text(text) if key == "payout_type" => Some(text.clone()),
-            _ => None,
-        })
-        .with_context(damaged)?;
-    for (key, value) in &mut members {
-        if key == "discount_multiplier" {
-            *value = Node::Text(Cow::Borrowed(&product.discount_multiplier));
-        } else if *key == payout_type
-            && let Node::Object(detail) = value
-            && product.content.is_some()
-        {
-            let content = detail
-                .iter_mut()
-                .find(|(key, _)| key == "content_resources");
-            if let Some((_, content)) = content {
-                *content = with_texts(store, std::mem::replace(content, Node::Null), product)?;
-            }
-        }
-    }
-    Ok(Node::Object(members))
+    record_with(product, |content| with_texts(store, content, product))
 }
 
 /// Returns the content resources with Markdown and its source, where there is any.

@@ -106,8 +106,8 @@ pub struct Order<'o> {
     pub source: Sha256,
 }
 
-/// Makes `records` live by `publication`, in one transaction. If the guard refuses them, the result says so. Returns nothing if a fault
-/// was found; it is in the report. In both cases nothing has changed.
+/// Makes `records` live by `publication`, in one transaction. If the guard refuses them, the result says so. Returns
+/// nothing if a fault was found; it is in the report. In both cases nothing has changed.
 ///
 /// # Errors
 ///
@@ -217,7 +217,10 @@ impl Applying<'_, '_> {
         for (record, kind) in few.into_iter().zip(kinds) {
             match kind {
                 Kind::New => self.create(record, report)?,
-                Kind::Changed => self.change(record, report)?,
+                Kind::Changed => {
+                    let live = self.publication.live(record.code())?;
+                    self.put(record, live, report)?;
+                }
                 Kind::Unchanged => {
                     self.publication.keep(record.code())?;
                     self.plan.keep();
@@ -252,12 +255,7 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    /// Puts a product in place of the live one.
-    fn change(&mut self, record: Staged, report: &mut Report) -> anyhow::Result<()> {
-        let live = self.publication.live(record.code())?;
-        self.put(record, live, report)
-    }
-
+    /// Puts a product, in place of the live one if there is one.
     fn put(
         &mut self,
         record: Staged,

@@ -28,7 +28,7 @@ pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Findings about the records of a load together.
+/// Fields and texts of all records of a load.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     /// Fields that any of them has.

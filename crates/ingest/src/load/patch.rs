@@ -4,18 +4,18 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use anyhow::Context as _;
 use vitrine_model::code::ProductCode;
 use vitrine_store::record::StoredProduct;
 use vitrine_store::{Publication, StoreError};
 
 use super::json::Node;
+use super::stored_texts::record_with;
 use crate::assortments::suggest;
 
 /// Maximum number of codes that aren't live for which the nearest live one is looked for.
 const MAX_SUGGESTIONS: usize = 10;
 
-/// Basis of a record.
+/// Live product below a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Base {
     /// Nothing: it is a whole product.
@@ -46,35 +46,20 @@ pub(crate) struct Live {
 
 impl Live {
     fn new(product: &StoredProduct) -> anyhow::Result<Self> {
-        let damaged = || format!("the product {} is damaged", product.code);
-        let (Node::Object(mut members), _) = Node::parse(&product.document) else {
-            anyhow::bail!(damaged());
-        };
-        let payout_type = (members.iter())
-            .find_map(|(key, value)| value.text().filter(|_| key == "payout_type"))
-            .with_context(damaged)?
-            .to_owned();
-        for (key, value) in &mut members {
-            if key == "discount_multiplier" {
-                *value = Node::Text(Cow::Borrowed(&product.discount_multiplier));
-            } else if *key == payout_type
-                && let Node::Object(detail) = value
-            {
-                for (key, content) in detail {
-                    if key == "content_resources" && matches!(content, Node::Object(_)) {
-                        *content = Node::Object(Vec::new());
-                    }
-                }
-            }
-        }
+        let record = record_with(product, |content| {
+            Ok(match content {
+                Node::Object(_) => Node::Object(Vec::new()),
+                other => other,
+            })
+        })?;
+        let payout_type = record.member("payout_type").and_then(Node::text);
+        let payout_type = payout_type.unwrap_or_default().to_owned();
         Ok(Self {
-            json: Node::Object(members).to_json(),
+            json: record.to_json(),
             payout_type,
         })
     }
-}
 
-impl Live {
     /// Returns the product with a patch merged into it. Its payout type stays.
     pub(super) fn merged_with<'a>(&'a self, patch: &Node<'a>) -> Node<'a> {
         let mut merged = merge(Node::parse(&self.json).0, patch);

@@ -139,10 +139,7 @@ impl<'p> Reading<'p> {
             Item::Unreadable {
                 findings,
                 is_record,
-            } => {
-                self.settle_all();
-                self.take_unreadable(findings, is_record);
-            }
+            } => self.take_unreadable(findings, is_record),
         }
     }
 
@@ -192,10 +189,7 @@ impl<'p> Reading<'p> {
                     Item::Unreadable {
                         findings,
                         is_record,
-                    } => {
-                        self.settle_all();
-                        self.take_unreadable(findings, is_record);
-                    }
+                    } => self.take_unreadable(findings, is_record),
                     Item::Row(_) | Item::Warning(_) => {}
                 }
             }
@@ -206,6 +200,7 @@ impl<'p> Reading<'p> {
 
     /// Adds an input, or a part of it, without a readable code.
     fn take_unreadable(&mut self, findings: Vec<Finding>, is_record: bool) {
+        self.settle_all();
         self.report.rejected.keeps_all = true;
         if is_record {
             self.reject(&findings, None);

@@ -91,10 +91,10 @@ pub(super) fn check_with(record: &Record, findings: &mut Vec<Finding>, stated: &
         texts: Vec::new(),
         counts: [0; 2],
     };
-    let checked = match (&node, &merged) {
-        (Node::Object(fields), merged) => {
-            let merged = merged.as_ref().unwrap_or(&node);
-            checked_object(&mut context, &Fields::new(fields, At::ROOT), merged)
+    let checked = match &node {
+        Node::Object(stated) => {
+            let whole = merged.as_ref().unwrap_or(&node);
+            checked_object(&mut context, &Fields::new(stated, At::ROOT), whole)
         }
         _ => {
             let invalid = Invalid::new("type", "a product, which is an object");

@@ -64,7 +64,7 @@ pub struct Record {
     pub place: Place,
     /// JSON of the record.
     pub json: String,
-    /// Basis that it stands on.
+    /// Live product below it.
     base: Base,
     /// Source cells, if it was a row.
     cells: Option<Cells>,
