@@ -38,23 +38,22 @@ pub(in crate::load) fn warning(value: &str, is_text: IsText) -> Option<String> {
 
 /// Returns the first character that is a replacement, a control or a control of directions; or any, if all have no width.
 fn suspicious(value: &str, is_text: IsText) -> Option<char> {
+    // Nearly all values have no byte with which such a character begins, which is quick to see.
     let is_line = |byte: u8| is_text == IsText::Yes && matches!(byte, b'\n' | b'\r' | b'\t');
-    let is_plain = |byte: u8| (b' '..0x7f).contains(&byte) || is_line(byte);
-    // Nearly all values have only such, which is quick to see.
-    if value
-        .bytes()
-        .fold(true, |plain, byte| plain & is_plain(byte))
-    {
+    let begins_one = |byte: u8| matches!(byte, ..b' ' | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xef);
+    let begins_one = |byte: u8| begins_one(byte) & !is_line(byte);
+    if value.bytes().fold(true, |none, byte| none & !begins_one(byte)) {
         return None;
     }
     let is_hidden = |character: char| match character {
-        '\n' | '\r' | '\t' => is_text == IsText::No,
         '\u{fffd}' | '\u{61c}' | '\u{200e}' | '\u{200f}' => true,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         character => character.is_control(),
     };
     let has_no_width = |character: &char| matches!(character, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
-    let hidden = value.chars().find(|character| is_hidden(*character));
+    let places = value.bytes().zip(0..).filter(|(byte, _)| begins_one(*byte));
+    let mut candidates = places.filter_map(|(_, place)| value[place..].chars().next());
+    let hidden = candidates.find(|character| is_hidden(*character));
     hidden.or_else(|| {
         let mut seen = value.chars().filter(|character| !character.is_whitespace());
         let first = seen.next().filter(has_no_width)?;
@@ -81,6 +80,20 @@ mod tests {
         ] {
             assert_eq!(suspicious(value, IsText::No), in_value, "{value:?}");
             assert_eq!(suspicious(value, IsText::Yes), in_text, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn every_character_is_judged_wherever_it_stands() {
+        for character in (0..=0x10_ffff).filter_map(char::from_u32) {
+            let is_hidden = character.is_control()
+                || matches!(u32::from(character), 0xfffd | 0x61c | 0x200e | 0x200f)
+                || matches!(u32::from(character), 0x202a..=0x202e | 0x2066..=0x2069);
+            let expected = is_hidden.then_some(character);
+            let value = format!("é{character}’");
+            assert_eq!(suspicious(&value, IsText::No), expected, "{character:?}");
+            let expected = expected.filter(|character| !matches!(character, '\n' | '\r' | '\t'));
+            assert_eq!(suspicious(&value, IsText::Yes), expected, "{character:?}");
         }
     }
 }
