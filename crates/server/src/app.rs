@@ -18,7 +18,6 @@ use crate::http::{Access, App, openapi};
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::metrics::table::TlsMetrics;
-use crate::traces::Traces;
 
 /// Settings of the application.
 #[derive(Debug, Default)]
@@ -31,8 +30,6 @@ pub struct AppSettings {
     pub max_waits: usize,
     /// Limits and trust settings.
     pub access: Access,
-    /// Spans of requests; off by default.
-    pub traces: Traces,
     /// Counters of TLS handshakes, if the server has a certificate.
     pub tls: Option<Arc<TlsMetrics>>,
 }
@@ -45,7 +42,6 @@ pub fn build(settings: AppSettings, live: Arc<Live>) -> App {
         cache_bytes,
         max_waits,
         access,
-        traces,
         tls,
     } = settings;
     let mut metrics = Metrics::new(&ROUTES.each_ref().map(|route| route.template));
@@ -55,7 +51,6 @@ pub fn build(settings: AppSettings, live: Arc<Live>) -> App {
     let mut app = App::new(live, Arc::new(metrics), endpoints, cache_bytes);
     app.access = access;
     app.waits = Waits::new(max_waits);
-    app.traces = traces;
     app
 }
 

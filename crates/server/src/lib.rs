@@ -15,7 +15,6 @@
 //! - [`metrics`]: metrics of a server
 //! - [`web`]: assets and headers shared by all pages
 //! - [`webhooks`]: deliveries to webhook endpoints
-//! - [`traces`]: spans of requests for an OpenTelemetry collector
 //! - `assortments`: edits of assortments
 //! - `boot_time`: time since the machine started
 //! - `error_chain`: error with its causes, for logs
@@ -45,6 +44,5 @@ pub mod panic_point;
 mod panics;
 mod password;
 mod times;
-pub mod traces;
 pub mod web;
 pub mod webhooks;

@@ -131,15 +131,6 @@ const BANNED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "crates/server/src/traces",
-        &[
-            "vitrine_store",
-            "crate::http",
-            "vitrine_ingest::load",
-            "crate::cli",
-        ],
-    ),
-    (
         "crates/server/src/admin",
         &["vitrine_store", "vitrine_ingest", "crate::cli"],
     ),

@@ -48,21 +48,6 @@ pub fn builder() -> anyhow::Result<ClientBuilder> {
         .redirect(Policy::limited(MAX_REDIRECTS)))
 }
 
-/// Returns a blocking client, for threads without a runtime. It follows no redirects.
-///
-/// # Errors
-///
-/// If TLS can't be set up.
-#[cfg(feature = "traces")]
-pub fn blocking_client(timeout: Duration) -> anyhow::Result<reqwest::blocking::Client> {
-    let client = reqwest::blocking::Client::builder()
-        .tls_backend_preconfigured(tls()?)
-        .user_agent(USER_AGENT)
-        .timeout(timeout)
-        .redirect(Policy::none());
-    client.build().context("can't make an HTTP client")
-}
-
 fn tls() -> anyhow::Result<ClientConfig> {
     // Without system certificates, plain http still works; TLS fails and reports it.
     let mut roots = RootCertStore::empty();

@@ -53,7 +53,6 @@ mod state_dir;
 mod store_args;
 mod texts;
 mod tick;
-mod traces;
 mod webhook_settings;
 mod webhooks;
 

@@ -22,7 +22,6 @@ use super::proxies::ProxyArgs;
 use super::reload::Reload;
 use super::shutdown::ShutdownSignals;
 use super::store_args::StoreArgs;
-use super::traces::TraceArgs;
 use super::webhook_settings::WebhookArgs;
 use super::{Outcome, exit_with_usage_error, state_dir};
 use crate::app::{self, AppSettings};
@@ -35,7 +34,6 @@ use crate::http::access_log::{AccessLog, Destination};
 use crate::http::waits::DEFAULT_MAX_WAITS;
 use crate::instants::InstantThread;
 use crate::live::{DEFAULT_MAX_STALE_KEYS, Follower, JournalLimits, Live, StateDirectory, Stores};
-use crate::traces::Traces;
 use crate::webhooks::{Deliverer, DelivererSettings};
 
 const EXAMPLES: &str = "\
@@ -102,8 +100,6 @@ pub(super) struct Serve {
     webhooks: WebhookArgs,
     #[command(flatten)]
     logs: LogArgs,
-    #[command(flatten)]
-    traces: TraceArgs,
 }
 
 /// Enough for some thousand compressed pages of 500 products.
@@ -136,7 +132,6 @@ impl Serve {
             self.limits.check(),
             self.admin.check(),
             self.follow.check(store),
-            self.traces.check(),
         ];
         faults.extend(checks.into_iter().filter_map(Result::err));
         faults
@@ -205,7 +200,6 @@ impl Serve {
             access,
             access_log: self.access_log.into(),
             cache_mib: self.cache_mib,
-            traces: self.traces.start()?,
             reload,
             webhooks: (self.deliver_webhooks)
                 .then(|| self.webhooks.deliverer(store, &listening.public_url, true))
@@ -255,8 +249,6 @@ pub(super) struct ServeSettings {
     pub(super) access_log: Destination,
     /// Maximum memory for cached bodies, in MiB.
     pub(super) cache_mib: u32,
-    /// Exporter of requests' spans.
-    pub(super) traces: Traces,
     /// Handler of SIGHUP.
     pub(super) reload: Reload,
     /// Deliveries to webhook endpoints.
@@ -277,7 +269,6 @@ impl Default for ServeSettings {
             access: Access::default(),
             access_log: Destination::Off,
             cache_mib: DEFAULT_CACHE_MIB,
-            traces: Traces::default(),
             reload: Reload::default(),
             webhooks: None,
             acts_store: None,
@@ -307,7 +298,6 @@ pub(super) fn serve(
         access,
         access_log,
         cache_mib,
-        traces,
         reload,
         webhooks,
         acts_store,
@@ -320,7 +310,6 @@ pub(super) fn serve(
         cache_bytes: u64::from(cache_mib) << 20,
         max_waits,
         access,
-        traces: traces.clone(),
         tls: certificates
             .as_ref()
             .map(|certificates| Arc::clone(certificates.metrics())),
@@ -361,7 +350,6 @@ pub(super) fn serve(
     drop(instants);
     drop(deliverer);
     drop(follower);
-    traces.finish();
     Ok(())
 }
 

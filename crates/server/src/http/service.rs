@@ -27,10 +27,10 @@ use super::error::ApiError;
 use super::parking::{Connection, KeepAlive, Parked, ParkedWait, Resumed};
 use super::pipeline::{self, Admitted, Client};
 use super::request::request_id::{self, RequestIds, X_REQUEST_ID};
+use super::request::trace_id::trace_id;
 use super::request::version::X_API_VERSION;
 use super::response::{Response, encode_error};
 use super::routes::Target;
-use crate::traces::{RequestSpan, TraceParent};
 
 /// Maximum length of a request body, which is read and discarded, in bytes.
 const MAX_BODY_BYTES: usize = 8 * 1024;
@@ -197,7 +197,6 @@ impl Service {
             id,
             client,
         } = received;
-        let parent = TraceParent::of(&request.headers);
         encode_error(answer, &request.headers);
         let headers = answer.headers_mut();
         let cors = &self.app.access.cors;
@@ -218,16 +217,6 @@ impl Service {
         let request_id = id.to_str().unwrap_or_default();
         let route = log.route.map(|route| route.template);
         let status = answer.status().as_u16();
-        let trace_id = self.app.traces.record(&RequestSpan {
-            parent,
-            headers: &request.headers,
-            method: &request.method,
-            route,
-            status,
-            request_id,
-            revision: log.revision,
-            took,
-        });
         self.access_log.log(&Line {
             time: Timestamp::now(),
             request_id,
@@ -241,7 +230,7 @@ impl Service {
             key: log.key,
             version: log.version,
             revision: log.revision,
-            trace_id: trace_id.as_deref().or(parent.map(|parent| parent.trace_id)),
+            trace_id: trace_id(&request.headers),
         });
     }
 

@@ -12,7 +12,6 @@ use super::response::resource::SendContext;
 use super::waits::Waits;
 use crate::live::Live;
 use crate::metrics::{CacheState, Metrics};
-use crate::traces::Traces;
 
 /// State that all connections share.
 #[derive(Debug)]
@@ -25,8 +24,6 @@ pub struct App {
     pub endpoints: Endpoints,
     /// Counters.
     pub metrics: Arc<Metrics>,
-    /// Spans of requests; off by default.
-    pub traces: Traces,
     /// True while the server shuts down: it takes no new connections and closes open ones after their next answer.
     pub draining: Arc<AtomicBool>,
     /// Requests that wait for changes.
@@ -53,7 +50,6 @@ impl App {
             access: Access::default(),
             endpoints,
             metrics,
-            traces: Traces::default(),
             draining: Arc::default(),
             waits: Waits::default(),
             bodies: BodyCache::new(cache_bytes),

@@ -24,7 +24,7 @@ log_format = = 3
 "Ünknown" = "ü" ; listen
 
 [limits]
-traces_sample_ratio = 3
+access_log = "file"
 "#;
 
 /// Its faults: line, column, setting, and some of what is said.
@@ -116,9 +116,9 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
     ),
     (
         19,
-        23,
-        "traces_sample_ratio",
-        "expected a number from 0 to 1",
+        14,
+        "access_log",
+        "write one of \"stdout\", \"off\"",
     ),
 ];
 
@@ -293,13 +293,13 @@ fn check_finds_an_unusable_certificate() {
 #[test]
 fn errors_about_values_show_no_password() {
     let store = Store::new();
-    let endpoint = "http://u:hunter2@collector.internal:4318/v1 x";
+    let endpoint = "http://u:hunter2@catalog.internal:8080/v1 x";
     for command in [&["serve"][..], &["config", "show"]] {
-        let refused = run(&store, command, &[("VITRINE_TRACES_ENDPOINT", endpoint)]);
+        let refused = run(&store, command, &[("VITRINE_PUBLIC_URL", endpoint)]);
         let told = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{told}");
         assert!(!told.contains("hunter2"), "{told}");
-        let shown = "invalid value 'http://u:(hidden)@collector.internal:4318/v1 x' for '--traces-endpoint <URL>'";
+        let shown = "invalid value 'http://u:(hidden)@catalog.internal:8080/v1 x' for '--public-url <URL>'";
         assert!(
             told.contains(shown) && told.contains("without blanks"),
             "{told}"

@@ -169,7 +169,7 @@ mod texts;
 mod texts_fetch;
 mod texts_fetch_failures;
 mod texts_load;
-mod traces;
+mod trace_ids;
 mod versions;
 mod walks;
 mod webhooks;

@@ -42,7 +42,10 @@ fn suspicious(value: &str, is_text: IsText) -> Option<char> {
     let is_line = |byte: u8| is_text == IsText::Yes && matches!(byte, b'\n' | b'\r' | b'\t');
     let begins_one = |byte: u8| matches!(byte, ..b' ' | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xef);
     let begins_one = |byte: u8| begins_one(byte) & !is_line(byte);
-    if value.bytes().fold(true, |none, byte| none & !begins_one(byte)) {
+    if value
+        .bytes()
+        .fold(true, |none, byte| none & !begins_one(byte))
+    {
         return None;
     }
     let is_hidden = |character: char| match character {

@@ -44,7 +44,7 @@ pub(in crate::cli) fn without_secrets(mut error: clap::Error) -> clap::Error {
             Some(ContextValue::String(argument)) => argument.as_str(),
             _ => "",
         };
-        // `--traces-endpoint <URL>` is the setting `traces_endpoint`.
+        // `--public-url <URL>` is the setting `public_url`.
         let name = argument.split(' ').next().unwrap_or_default();
         let name = name.trim_start_matches('-').replace('-', "_");
         let value = ContextValue::String(shown(&name, value));

@@ -17,7 +17,7 @@ const HEAD: &str = "\
 ";
 
 /// Example values of settings without a default.
-const EXAMPLES: [(&str, &str); 15] = [
+const EXAMPLES: [(&str, &str); 14] = [
     ("cors_origins", "https://shop.example"),
     ("follow_store", "postgres://vitrine@replica.example/catalog"),
     ("limits_password_file", "/etc/vitrine/limits-password"),
@@ -32,7 +32,6 @@ const EXAMPLES: [(&str, &str); 15] = [
     ("tls_certificate", "/etc/vitrine/certificate.pem"),
     ("tls_key", "/etc/vitrine/certificate-key.pem"),
     ("trusted_proxies", "10.0.0.0/8"),
-    ("traces_endpoint", "http://127.0.0.1:4318/v1/traces"),
 ];
 
 /// Width of lines, in characters.

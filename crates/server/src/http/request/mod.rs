@@ -8,6 +8,7 @@ pub mod parameters;
 pub(crate) mod query;
 pub(crate) mod request_id;
 mod sealed_code;
+pub(crate) mod trace_id;
 pub(crate) mod version;
 
 use http::{HeaderMap, HeaderName};
