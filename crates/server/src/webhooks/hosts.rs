@@ -10,6 +10,9 @@ use super::MAX_FAILING_IN_FLIGHT;
 /// Maximum number of attempts at a time for one host.
 const MAX_AT_A_TIME: usize = 8;
 
+/// Number of hosts from which on idle ones are forgotten, though they were overloaded.
+const MAX_HOSTS: usize = 1_024;
+
 /// Statuses of an overloaded host.
 const OVERLOADED: [u16; 4] = [429, 502, 503, 504];
 
@@ -67,6 +70,9 @@ impl Hosts {
     pub(super) fn push(&mut self, host: &str, endpoint: String, is_failing: bool) {
         if is_failing {
             self.failing.insert(endpoint.clone());
+        }
+        if self.by_name.len() >= MAX_HOSTS && !self.by_name.contains_key(host) {
+            self.by_name.retain(|_, host| !host.is_idle());
         }
         let found = self
             .by_name
@@ -181,6 +187,24 @@ mod tests {
         hosts.done("a", "0", Some(204));
         assert_eq!(taken(&mut hosts).len(), 2, "it grows again");
     }
+
+    #[test]
+    fn idle_host_is_forgotten_though_it_was_overloaded() {
+        let mut hosts = Hosts::default();
+        hosts.push("busy", "b".to_owned(), false);
+        hosts.push("busy", "c".to_owned(), false);
+        assert_eq!(taken(&mut hosts).len(), 2);
+        hosts.done("busy", "b", Some(503));
+        for number in 0..3 * MAX_HOSTS {
+            let host = format!("h{number}");
+            hosts.push(&host, "e".to_owned(), false);
+            assert_eq!(taken(&mut hosts), ["e"]);
+            hosts.done(&host, "e", Some(503));
+        }
+        assert!(hosts.by_name.len() <= MAX_HOSTS, "{}", hosts.by_name.len());
+        assert_eq!(hosts.by_name["busy"].limit, MAX_AT_A_TIME / 2);
+    }
+
     #[test]
     fn failing_endpoints_take_a_part_of_the_places() {
         let mut hosts = Hosts::default();
