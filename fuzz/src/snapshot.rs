@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use tempfile::TempDir;
 use vitrine::live::StateDirectory;
-use vitrine::live::fuzzing::{Source, path, read_snapshot, write_snapshot};
+use vitrine::live::fuzzing::{path, read_snapshot, write_snapshot};
 use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
 use vitrine_model::snapshot::Snapshot;
 use xxhash_rust::xxh3::xxh3_128;
@@ -52,30 +52,27 @@ pub fn check(bytes: &[u8]) {
     };
     let is_original = file == WORLD.file;
     fs::write(path(&WORLD.directory), &file).expect("a file");
-    let read = read_snapshot(&WORLD.directory, Source::Read);
-    let mapped = read_snapshot(&WORLD.directory, Source::Mapped);
-    assert_eq!(read.is_some(), mapped.is_some(), "read or mapped");
-    let (Some(read), Some(mapped)) = (read, mapped) else {
+    let read = read_snapshot(&WORLD.directory);
+    let Some(read) = read else {
         assert!(!is_original, "what was written is refused");
         return;
     };
-    assert!(is_same(&read, &mapped), "read or mapped");
     if how & 1 == 0 {
         assert!(is_same(&read, &WORLD.snapshot), "damage that isn't seen");
     }
     ask(&read);
-    drop((read, mapped));
+    drop(read);
     written_again();
 }
 
 /// Checks that a snapshot read from a file can be written and read again.
 fn written_again() {
     let now = Timestamp::UNIX_EPOCH;
-    let Some(read) = read_snapshot(&WORLD.directory, Source::Read) else {
+    let Some(read) = read_snapshot(&WORLD.directory) else {
         return;
     };
     write_snapshot(&WORLD.directory, &read, now).expect("a file");
-    let again = read_snapshot(&WORLD.directory, Source::Read).expect("what was just written");
+    let again = read_snapshot(&WORLD.directory).expect("what was just written");
     // Texts that are no longer served aren't written.
     let served = read.texts().to_bytes(now);
     assert_eq!(again.texts().to_bytes(now), served);

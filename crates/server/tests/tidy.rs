@@ -191,26 +191,6 @@ fn layers_know_only_what_lies_below() {
     );
 }
 
-/// The one file that may say `unsafe`: it maps files.
-const UNSAFE: &str = "crates/server/src/live/snapshot_file/map.rs";
-
-#[test]
-fn one_file_is_unsafe() {
-    let expected =
-        |text: &str| text.contains("unsafe_code") || text.contains(concat!("unsa", "fe {"));
-    let broken: Vec<String> = files("crates", "rs")
-        .into_iter()
-        .filter(|(name, text)| {
-            !name.ends_with("tests/tidy.rs") && expected(text) != (name == UNSAFE)
-        })
-        .map(|(name, _)| name)
-        .collect();
-    none(
-        "only one file has code that the compiler can't check",
-        &broken,
-    );
-}
-
 #[test]
 fn commands_print_through_one_place() {
     let streams = [

@@ -15,15 +15,6 @@ use super::snapshot_file::{Identity, read_any, write};
 use super::state_directory::StateDirectory;
 use crate::boot_time::BootTime;
 
-/// Way of loading a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// Read into memory, as small files are.
-    Read,
-    /// Mapped, as large files are.
-    Mapped,
-}
-
 /// Returns the path of the file.
 #[must_use]
 pub fn path(directory: &StateDirectory) -> PathBuf {
@@ -46,12 +37,8 @@ pub fn write_snapshot(
 
 /// Reads the snapshot of any program; `None` if it is refused.
 #[must_use]
-pub fn read_snapshot(directory: &StateDirectory, source: Source) -> Option<Snapshot> {
-    let mapped_from = match source {
-        Source::Read => u64::MAX,
-        Source::Mapped => 0,
-    };
-    read_any(directory, mapped_from).ok()
+pub fn read_snapshot(directory: &StateDirectory) -> Option<Snapshot> {
+    read_any(directory).ok()
 }
 
 /// Returns a live state with a contact just now.

@@ -114,12 +114,7 @@ const FAULTS: [(u64, u64, &str, &str); 16] = [
         "limits",
         "`limits` is a table → settings have no tables; write each as `name = value`",
     ),
-    (
-        19,
-        14,
-        "access_log",
-        "write one of \"stdout\", \"off\"",
-    ),
+    (19, 14, "access_log", "write one of \"stdout\", \"off\""),
 ];
 
 #[test]
@@ -299,7 +294,8 @@ fn errors_about_values_show_no_password() {
         let told = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{told}");
         assert!(!told.contains("hunter2"), "{told}");
-        let shown = "invalid value 'http://u:(hidden)@catalog.internal:8080/v1 x' for '--public-url <URL>'";
+        let shown =
+            "invalid value 'http://u:(hidden)@catalog.internal:8080/v1 x' for '--public-url <URL>'";
         assert!(
             told.contains(shown) && told.contains("without blanks"),
             "{told}"

@@ -42,6 +42,17 @@ fn documents_stay_within_their_length() {
     none("documents that grew", &broken);
 }
 
+#[test]
+fn documents_were_merged_to_their_end() {
+    let is_mark = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+    let merged = documents().into_iter();
+    let broken = merged.filter(|(_, text)| text.lines().any(is_mark));
+    none(
+        "documents with marks of a merge",
+        &broken.map(|(name, _)| name).collect::<Vec<_>>(),
+    );
+}
+
 /// Maximum length of a line of prose, in characters; rows of tables and code may be longer.
 const MAX_PROSE: usize = 120;
 

@@ -17,19 +17,21 @@
 //! An entry is the length of a directory, the length of its data (8 bytes each), and the XXH3-128 of that data. Numbers are
 //! little-endian. The whole file is checked before any of it is used.
 //!
-//! - `read`: reading the file; `map`: mapping large ones
-//! - `write`: writing the file
+//! - `read`: reading the file; `write`: writing it
 
-mod map;
 mod read;
 mod write;
 
-use std::time::UNIX_EPOCH;
+use std::fs::File;
+use std::io;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::revision::Revision;
 use vitrine_store::record::StoreState;
+use xxhash_rust::xxh3::Xxh3Default;
 
 pub(in crate::live) use read::ReadError;
 #[cfg(feature = "fuzzing")]
@@ -51,9 +53,6 @@ const CHECKSUM_BYTES: usize = 16;
 /// Length of an entry of the index.
 const ENTRY_BYTES: usize = 8 + 8 + CHECKSUM_BYTES;
 
-/// Size from which a file is mapped instead of read, in bytes.
-const MIN_MAPPED_BYTES: u64 = 256 << 20;
-
 /// Properties that must be equal for a file to be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::live) struct Identity {
@@ -63,15 +62,8 @@ pub(in crate::live) struct Identity {
     texts: u64,
     /// Prefix of public URLs of texts.
     text_addresses: String,
-    build: Build,
-}
-
-/// Identity of the program that wrote the file: another one may render products differently.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Build {
-    version: String,
-    executable_bytes: u64,
-    executable_modified_nanoseconds: u128,
+    /// Digest of the program that wrote the file: another one may render products differently.
+    build: String,
 }
 
 impl Identity {
@@ -95,24 +87,25 @@ impl Identity {
     /// Returns the identity of a snapshot of this program.
     #[must_use]
     pub(in crate::live) fn new(store_id: String, texts: u64, text_addresses: String) -> Self {
-        let executable = std::env::current_exe().and_then(std::fs::metadata);
-        let modified = executable
-            .as_ref()
-            .ok()
-            .and_then(|file| file.modified().ok());
-        let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         Self {
             store_id,
             texts,
             text_addresses,
-            build: Build {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                executable_bytes: executable.map_or(0, |file| file.len()),
-                executable_modified_nanoseconds: modified.map_or(0, |time| time.as_nanos()),
-            },
+            build: BUILD.clone(),
         }
     }
 }
+
+/// XXH3-128 of the running program's file; its version alone if that can't be read.
+static BUILD: LazyLock<String> = LazyLock::new(|| {
+    let digest = || {
+        let mut file = File::open(std::env::current_exe()?)?;
+        let mut sum = Xxh3Default::new();
+        io::copy(&mut file, &mut sum)?;
+        Ok::<_, io::Error>(Hexadecimal(&sum.digest128().to_be_bytes()).to_string())
+    };
+    digest().unwrap_or_else(|_| env!("CARGO_PKG_VERSION").to_owned())
+});
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {

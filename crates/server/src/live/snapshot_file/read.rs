@@ -12,10 +12,7 @@ use vitrine_model::revision::Revision;
 use vitrine_model::snapshot::{Block, FacetKind, FacetNumbers, Snapshot, TextTable};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
-use super::map::map;
-use super::{
-    CHECKSUM_BYTES, ENTRY_BYTES, FORMAT, Header, Identity, MARK, MIN_MAPPED_BYTES, PREAMBLE_BYTES,
-};
+use super::{CHECKSUM_BYTES, ENTRY_BYTES, FORMAT, Header, Identity, MARK, PREAMBLE_BYTES};
 use crate::live::state_directory::StateDirectory;
 
 /// Reason that a file isn't used.
@@ -48,9 +45,7 @@ pub(in crate::live) fn read(
     directory: &StateDirectory,
     identity: &Identity,
 ) -> Result<Snapshot, ReadError> {
-    let (_, snapshot) = read_if(directory, MIN_MAPPED_BYTES, |header| {
-        header.identity == *identity
-    })?;
+    let (_, snapshot) = read_if(directory, |header| header.identity == *identity)?;
     Ok(snapshot)
 }
 
@@ -67,53 +62,41 @@ pub(in crate::live) fn read_offline(
     let fits = |header: &Header| {
         header.store_address == directory.store_address && header.identity.renders_like(identity)
     };
-    read_if(directory, MIN_MAPPED_BYTES, fits)
+    read_if(directory, fits)
 }
 
-/// Reads the file of any program; maps it if it has `mapped_from` bytes or more.
+/// Reads the file of any program.
 ///
 /// # Errors
 ///
 /// If the file doesn't exist, is damaged or belongs to something else.
 #[cfg(feature = "fuzzing")]
-pub(in crate::live) fn read_any(
-    directory: &StateDirectory,
-    mapped_from: u64,
-) -> Result<Snapshot, ReadError> {
-    let (_, snapshot) = read_if(directory, mapped_from, |_| true)?;
+pub(in crate::live) fn read_any(directory: &StateDirectory) -> Result<Snapshot, ReadError> {
+    let (_, snapshot) = read_if(directory, |_| true)?;
     Ok(snapshot)
 }
 
 /// Returns whether the file exists and its header names the store at the directory's address.
 pub(in crate::live) fn is_of_store(directory: &StateDirectory) -> bool {
     let header = || -> Result<Header, ReadError> {
-        let file = File::open(directory.snapshot_file())?;
-        let file_bytes = file.metadata()?.len();
-        let mut source = Source::File(file);
-        let preamble = source.take(PREAMBLE_BYTES, file_bytes)?;
+        let mut source = Source::open(directory)?;
+        let preamble = source.take(PREAMBLE_BYTES)?;
         let length_at = MARK.len() + 8;
         let header_bytes = preamble[length_at..].as_chunks::<8>().0.first();
         let header_bytes = header_bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        let header = source.take(length(header_bytes)?, file_bytes)?;
+        let header = source.take(length(header_bytes)?)?;
         serde_json::from_slice(&header).map_err(|_| ReadError::Damaged)
     };
     header().is_ok_and(|header| header.store_address == directory.store_address)
 }
 
-/// Reads the file if its header `fits`; maps it if it has `mapped_from` bytes or more.
+/// Reads the file if its header `fits`.
 fn read_if(
     directory: &StateDirectory,
-    mapped_from: u64,
     fits: impl FnOnce(&Header) -> bool,
 ) -> Result<(Identity, Snapshot), ReadError> {
-    let file = File::open(directory.snapshot_file())?;
-    let file_bytes = file.metadata()?.len();
-    let mut source = if file_bytes >= mapped_from {
-        Source::Mapped(map(&file)?)
-    } else {
-        Source::File(file)
-    };
-    let preamble = source.take(PREAMBLE_BYTES, file_bytes)?;
+    let mut source = Source::open(directory)?;
+    let preamble = source.take(PREAMBLE_BYTES)?;
     let (mark, rest) = preamble.split_at(MARK.len());
     let (numbers, checksum) = rest.split_at(4 * 8);
     let number = |index: usize| {
@@ -126,11 +109,11 @@ fn read_if(
     if mark == MARK && number(0) != FORMAT {
         return Err(ReadError::Other);
     }
-    if mark != MARK || expected != Some(file_bytes) {
+    if mark != MARK || expected != Some(source.file_bytes) {
         return Err(ReadError::Damaged);
     }
-    let header = source.take(length(number(1))?, file_bytes)?;
-    let index = source.take(length(number(2))?, file_bytes)?;
+    let header = source.take(length(number(1))?)?;
+    let index = source.take(length(number(2))?)?;
     let mut sum = Xxh3Default::new();
     sum.update(&header);
     sum.update(&index);
@@ -142,15 +125,10 @@ fn read_if(
         return Err(ReadError::Other);
     }
     let identity = header.identity.clone();
-    Ok((identity, snapshot(header, index, &mut source, file_bytes)?))
+    Ok((identity, snapshot(header, index, &mut source)?))
 }
 
-fn snapshot(
-    header: Header,
-    mut index: Bytes,
-    source: &mut Source,
-    file_bytes: u64,
-) -> Result<Snapshot, ReadError> {
+fn snapshot(header: Header, mut index: Bytes, source: &mut Source) -> Result<Snapshot, ReadError> {
     let Header {
         identity: _,
         store_address: _,
@@ -173,7 +151,7 @@ fn snapshot(
         };
         parts.push(Part {
             directory: split(&mut index, number(0)?)?,
-            data: source.take(number(1)?, file_bytes)?,
+            data: source.take(number(1)?)?,
             checksum: checksum.first_chunk().copied().unwrap_or_default(),
         });
     }
@@ -244,28 +222,29 @@ fn split(bytes: &mut Bytes, length: usize) -> Result<Bytes, ReadError> {
         .ok_or(ReadError::Damaged)
 }
 
-/// Source of bytes, read sequentially.
-enum Source {
-    Mapped(Bytes),
-    File(File),
+/// A file, read from its start to its end.
+struct Source {
+    file: File,
+    file_bytes: u64,
 }
 
 impl Source {
-    /// Returns the next `length` bytes of a file of `file_bytes`.
-    fn take(&mut self, length: usize, file_bytes: u64) -> Result<Bytes, ReadError> {
+    fn open(directory: &StateDirectory) -> io::Result<Self> {
+        let file = File::open(directory.snapshot_file())?;
+        let file_bytes = file.metadata()?.len();
+        Ok(Self { file, file_bytes })
+    }
+
+    /// Returns the next `length` bytes, in memory of their own: it is freed with its block.
+    fn take(&mut self, length: usize) -> Result<Bytes, ReadError> {
         // A damaged file may have any length here.
-        if length as u64 > file_bytes {
+        if length as u64 > self.file_bytes {
             return Err(ReadError::Damaged);
         }
-        match self {
-            Self::Mapped(bytes) => split(bytes, length),
-            Self::File(file) => {
-                // A separate allocation, freed with its block.
-                let mut bytes = Vec::with_capacity(length);
-                file.take(length as u64).read_to_end(&mut bytes)?;
-                let is_whole = bytes.len() == length;
-                is_whole.then(|| bytes.into()).ok_or(ReadError::Damaged)
-            }
-        }
+        let mut bytes = Vec::with_capacity(length);
+        let file = &mut self.file;
+        file.take(length as u64).read_to_end(&mut bytes)?;
+        let is_whole = bytes.len() == length;
+        is_whole.then(|| bytes.into()).ok_or(ReadError::Damaged)
     }
 }
