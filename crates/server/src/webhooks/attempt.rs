@@ -208,7 +208,7 @@ impl Work {
             self.give_up(lease, progress);
             return;
         };
-        // It is stored now that it begins anew.
+        // It is stored now that its copy restarts.
         if is_new {
             (entry.is_lost, entry.ahead_since) = (false, None);
         }
@@ -253,7 +253,7 @@ impl Work {
 
     /// Takes the outcome of an attempt.
     pub(super) fn finish(&mut self, done: Result<Finished, JoinError>) {
-        // A task that panicked has left its lease, which ends by itself; the loop begins anew.
+        // A task that panicked has left its lease, which ends by itself; the loop restarts.
         let Ok(done) = done else {
             std::panic::resume_unwind(Box::new("an attempt panicked"));
         };

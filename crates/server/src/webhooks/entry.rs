@@ -26,14 +26,14 @@ pub(super) struct Entry {
     pub(super) timer_at: Option<Instant>,
     /// Position since which nothing visible changed.
     pub(super) moved: Option<String>,
-    /// True after the store lost changes that the endpoint may have been told of: it is told to begin anew.
+    /// True after the store lost changes that the endpoint may have been sent: its copy has to restart.
     pub(super) is_lost: bool,
     /// True once an operator deleted it; it goes when it is idle.
     pub(super) is_deleted: bool,
     /// End of the pause after the store couldn't be read for it.
     pub(super) not_before: Option<Instant>,
     pub(super) ahead_since: Option<Instant>,
-    /// Publication of what it wasn't told yet.
+    /// Publication of what it wasn't sent yet.
     pub(super) behind_since: Option<Timestamp>,
 }
 
@@ -67,7 +67,7 @@ impl Entry {
         }
     }
 
-    /// Returns the position since which it is told of changes; one that nobody knows after changes were lost.
+    /// Returns the position since which it is sent changes; an unknown one after changes were lost.
     pub(super) fn since(&self) -> &str {
         match (self.is_lost, &self.moved) {
             (true, _) => UNKNOWN,

@@ -1,4 +1,4 @@
-//! Events: what an endpoint is told of (docs/contract/webhooks.md#events).
+//! Events: what an endpoint is sent (docs/contract/webhooks.md#events).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,9 +53,9 @@ struct Summary {
     codes: Option<Vec<String>>,
 }
 
-/// Changes that an endpoint is to be told of.
+/// Changes to send to an endpoint.
 struct Found {
-    /// Position since which they are known; none if the copy begins anew.
+    /// Position since which they are known; none if the copy restarts.
     base: Option<Position>,
     summary: Arc<Summary>,
     /// Position of the catalog here.
@@ -77,7 +77,7 @@ pub(super) enum News {
     Due,
     /// Its position is newer than the catalog here.
     Ahead,
-    /// It is told to begin anew, but not yet: other servers may not show this catalog.
+    /// Its copy has to restart, but not yet: other servers may not show this catalog.
     Later(Duration),
     /// Its key is refused, or what the key sees is unknown.
     Unknown,
@@ -241,7 +241,7 @@ impl EventSource {
         if base.is_some() && summary.changed + summary.removed == 0 {
             return Err(News::None(position_text(&end)));
         }
-        // A copy that begins anew may do so at a server that is a moment behind: it is told again of what that didn't show.
+        // A copy may restart at a server that is a moment behind: it is sent again what that server didn't show.
         let acknowledged = match (base, self.anchor, unsettled) {
             (Some(_), ..) => end,
             (None, Ok(anchor), None) => Position {

@@ -35,7 +35,7 @@ pub struct Received {
     pub body: String,
 }
 
-/// Answers attempts with 204, or with 400 if they aren't signed by the secret, if there is one. `tell` is given each.
+/// Answers attempts with 204, or with 400 if they aren't signed by the secret, if there is one. `take` is given each.
 ///
 /// # Errors
 ///
@@ -43,11 +43,11 @@ pub struct Received {
 pub async fn receive(
     listener: TcpListener,
     secret: Option<&Secret>,
-    tell: impl Fn(Received) -> anyhow::Result<()>,
+    take: impl Fn(Received) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     loop {
         let (socket, _) = listener.accept().await.context("can't accept")?;
-        let answer = service_fn(|request| answer(request, secret, &tell));
+        let answer = service_fn(|request| answer(request, secret, &take));
         // One connection after another, each for one request, so that lines are in order.
         let served = http1::Builder::new()
             .keep_alive(false)
@@ -61,7 +61,7 @@ pub async fn receive(
 async fn answer(
     request: Request<Incoming>,
     secret: Option<&Secret>,
-    tell: &impl Fn(Received) -> anyhow::Result<()>,
+    take: &impl Fn(Received) -> anyhow::Result<()>,
 ) -> anyhow::Result<Response<Empty<Bytes>>> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, MAX_BODY_BYTES).collect().await;
@@ -76,7 +76,7 @@ async fn answer(
         None => StatusCode::NO_CONTENT,
         Some(_) => StatusCode::BAD_REQUEST,
     };
-    tell(Received {
+    take(Received {
         id: header(&head.headers, "webhook-id").to_owned(),
         verdict: match (secret, fault) {
             (None, _) => "not verified",

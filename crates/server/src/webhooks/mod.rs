@@ -1,10 +1,10 @@
-//! Webhooks: endpoints are told of changes, in order, until they acknowledge them (docs/contract/webhooks.md).
+//! Webhooks: endpoints are sent changes, in order, until they acknowledge them (docs/contract/webhooks.md).
 //!
 //! An endpoint is a durable reader of the changes feed. Its deliverer, one of perhaps many, has a thread of its own: requests of
 //! clients never wait for it.
 //!
 //! - `work`: the deliverer's loop, over an `entry` for each endpoint; `attempt`: an attempt, from the lease to its outcome
-//! - `event`: what an endpoint is told of; `updates`: that of the format `product.update`, from its `place`, with the `state` of
+//! - `event`: what an endpoint is sent; `updates`: that of the format `product.update`, from its `place`, with the `state` of
 //!   products
 //! - `schedule`: pauses between attempts; `hosts`: turns of endpoints at their host
 //! - `position`: positions for new endpoints and replays; `seen`: those of the catalog; `gauges`: metrics

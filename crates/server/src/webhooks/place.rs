@@ -10,23 +10,22 @@ use super::event::{position, position_text};
 /// Mark of a place in a walk of everything visible.
 const WALK: char = '~';
 
-/// Separator of the parts that other rules were told for. No code has it, so that releases without such parts tell the
-/// step from the base anew.
+/// Separator of the parts that were sent by other rules. No code has it.
 const PART: char = '!';
 
-/// Place of an endpoint: a state of the catalog, and the code up to which the next revision was told.
+/// Place of an endpoint: a state of the catalog, and the code up to which the next revision was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) base: Position,
-    pub(super) told: Option<ProductCode>,
-    /// True while everything visible is told, after which `base` is reached.
+    pub(super) sent: Option<ProductCode>,
+    /// True while everything visible is sent, after which `base` is reached.
     pub(super) is_walk: bool,
-    /// Codes, ascending, that were told by other rules than those of `base`: revisions and rules can change while rules are
-    /// being told.
+    /// Codes, ascending, that were sent by other rules than those of `base`: revisions and rules can change while rules are
+    /// being sent.
     pub(super) parts: Vec<Part>,
 }
 
-/// Codes behind the part before, up to the last one: told by the same rules.
+/// Codes behind the part before, up to the last one: sent by the same rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) rules: StateId,
@@ -52,7 +51,7 @@ impl Place {
     pub(super) fn at(base: Position) -> Self {
         Self {
             base,
-            told: None,
+            sent: None,
             is_walk: false,
             parts: Vec::new(),
         }
@@ -79,18 +78,18 @@ impl Place {
             None => (rest.unwrap_or(text), ""),
         };
         let mut words = rest_of_step.split(PART);
-        let told = words.next().and_then(|code| code.parse().ok());
+        let sent = words.next().and_then(|code| code.parse().ok());
         let words: Vec<&str> = words.collect();
         let parts = words.chunks(2).map(|part| match part {
             [rules, last] => Part::read(rules, last),
             _ => None,
         });
-        // Without them, the rules are told from their beginning.
+        // Without them, the rules are sent from their beginning.
         let parts: Option<Vec<Part>> = parts.collect();
         match position(base) {
             Some(base) => Self {
                 base,
-                told,
+                sent,
                 is_walk: rest.is_some(),
                 parts: parts.unwrap_or_default(),
             },
@@ -98,7 +97,7 @@ impl Place {
         }
     }
 
-    /// Returns the state of a stored place up to which everything was told; none before there is one.
+    /// Returns the state of a stored place up to which everything was sent; none before there is one.
     pub(super) fn acknowledged(text: &str) -> Option<Position> {
         // Of a walk, the state isn't reached yet.
         let base = text.split('.').next().unwrap_or_default();
@@ -108,50 +107,50 @@ impl Place {
     pub(super) fn text(&self) -> String {
         let mark = if self.is_walk { "~" } else { "" };
         let base = position_text(&self.base);
-        let told = self.told.as_ref().map_or("", ProductCode::as_str);
+        let sent = self.sent.as_ref().map_or("", ProductCode::as_str);
         let parts: String = self.parts.iter().map(Part::text).collect();
-        match told.is_empty() && parts.is_empty() {
+        match sent.is_empty() && parts.is_empty() {
             true => format!("{mark}{base}"),
-            false => format!("{mark}{base}.{told}{parts}"),
+            false => format!("{mark}{base}.{sent}{parts}"),
         }
     }
 
     /// Returns the place behind a code.
     pub(super) fn behind(&self, code: &ProductCode) -> Self {
         Self {
-            told: Some(code.clone()),
+            sent: Some(code.clone()),
             ..self.clone()
         }
     }
 
-    /// Returns the place after all of a revision was told.
+    /// Returns the place after all of a revision was sent.
     pub(super) fn after_revision(&self, base: Position) -> Self {
         Self {
             base,
-            told: None,
+            sent: None,
             ..self.clone()
         }
     }
 
-    /// Returns the rules by which a code was told.
+    /// Returns the rules by which a code was sent.
     pub(super) fn rules_of(&self, code: &ProductCode) -> StateId {
         let part = self.parts.iter().find(|part| *code <= part.last);
         part.map_or(self.base.assortment, |part| part.rules)
     }
 
-    /// Returns the last code of the first part if that was told by these rules.
+    /// Returns the last code of the first part if that was sent by these rules.
     pub(super) fn last_by(&self, rules: StateId) -> Option<&ProductCode> {
         let first = self.parts.first().filter(|first| first.rules == rules);
         first.map(|first| &first.last)
     }
 
-    /// Returns the place once all codes up to one are told by these rules.
+    /// Returns the place once all codes up to one are sent by these rules.
     pub(super) fn with_rules(&self, rules: StateId, last: &ProductCode) -> Self {
         let last = last.clone();
         let rest = self.parts.iter().filter(|part| part.last > last).cloned();
         let parts = rest.collect::<Vec<Part>>();
         Self {
-            told: None,
+            sent: None,
             parts: [vec![Part { rules, last }], parts].concat(),
             ..self.clone()
         }
@@ -168,22 +167,22 @@ mod tests {
             number: 7,
             ..Position::default()
         };
-        let told = Some("A.B-1".parse().unwrap());
+        let sent = Some("A.B-1".parse().unwrap());
         let part = |rules, last: &str| Part {
             rules: StateId::from_bytes([rules; StateId::LENGTH_BYTES]),
             last: last.parse().unwrap(),
         };
-        for (told, is_walk, parts) in [
+        for (sent, is_walk, parts) in [
             (None, false, vec![]),
-            (told.clone(), false, vec![]),
+            (sent.clone(), false, vec![]),
             (None, true, vec![]),
-            (told.clone(), true, vec![]),
+            (sent.clone(), true, vec![]),
             (None, false, vec![part(1, "A.B")]),
-            (told, false, vec![part(1, "A.B"), part(200, "C~")]),
+            (sent, false, vec![part(1, "A.B"), part(200, "C~")]),
         ] {
             let place = Place {
                 base,
-                told,
+                sent,
                 is_walk,
                 parts,
             };
@@ -192,8 +191,8 @@ mod tests {
         assert_eq!(Place::read("?", base), Place::walk(base));
         assert_eq!(Place::read("", base), Place::at(Position::default()));
         let unknown = format!("{}.A!1", position_text(&base));
-        let told = Place::at(base).behind(&"A".parse().unwrap());
-        assert_eq!(Place::read(&unknown, Position::default()), told);
+        let sent = Place::at(base).behind(&"A".parse().unwrap());
+        assert_eq!(Place::read(&unknown, Position::default()), sent);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::event::{position, position_text, visible};
 use super::place::Place;
 use crate::live::Feed;
 
-/// Returns the position of what a key sees now: an endpoint with it is told of what follows.
+/// Returns the position of what a key sees now: an endpoint with it is sent what follows.
 ///
 /// # Errors
 ///
@@ -31,8 +31,8 @@ pub fn position_now(store: &Store, key: &str) -> anyhow::Result<String> {
     }
 }
 
-/// Returns the position from which an endpoint is told again of everything since a revision. Rules and texts are those that it was
-/// told of: changes of them that it wasn't told of stay ahead of it.
+/// Returns the position from which an endpoint is sent everything since a revision again. Rules and texts are those that it was
+/// sent: their changes that it wasn't sent are still to come.
 ///
 /// # Errors
 ///
@@ -40,12 +40,12 @@ pub fn position_now(store: &Store, key: &str) -> anyhow::Result<String> {
 pub fn replay_position(endpoint: &Endpoint, revision: &Revision) -> anyhow::Result<String> {
     let Some(acknowledged) = Place::acknowledged(&endpoint.progress.position) else {
         bail!(
-            "the endpoint hasn't been told of the whole catalog yet, and is told of all that follows; there is nothing to send again"
+            "the endpoint hasn't been sent the whole catalog yet, and will be sent the rest; there is nothing to send again"
         );
     };
     if acknowledged.number < revision.number {
         bail!(
-            "the endpoint has acknowledged revision {} only, and is told of all that follows; there is nothing to send again",
+            "the endpoint has acknowledged revision {} only, and will be sent all that follows; there is nothing to send again",
             acknowledged.number
         );
     }
@@ -56,7 +56,7 @@ pub fn replay_position(endpoint: &Endpoint, revision: &Revision) -> anyhow::Resu
     }))
 }
 
-/// Returns the position of a revision. Rules and texts are those of now.
+/// Returns the position of a revision. Rules and texts are the current ones.
 fn position_of_revision(store: &Store, key: &str, revision: &Revision) -> anyhow::Result<String> {
     let live = store.read_assortments(&[])?;
     let Some(record) = live.keys.iter().find(|record| record.prefix == key) else {

@@ -1,4 +1,4 @@
-//! State of a product, as events of the format `product.update` tell it.
+//! State of a product, as events of the format `product.update` report it.
 
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 //! history (docs/contract/webhooks.md#updates-of-products).
 //!
 //! An endpoint goes from its position on revision by revision, within each by codes. Rules of its assortment that changed come
-//! last, as a step of their own; if another revision comes meanwhile, each of its products is told by the rules by which it was
-//! told before. Where the history isn't known any more, everything visible is told as new.
+//! last, as a step of their own; if another revision comes meanwhile, each of its products is sent by the rules by which it was
+//! sent before. If the history isn't known any more, everything visible is sent as new.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ use crate::live::{Feed, VisibleFeed};
 /// Maximum number of changes of a revision that are read at once.
 const CHUNK: u32 = 64;
 
-/// Maximum number of parts that were told by different rules, of which each is of an edit while rules were being told; of one
-/// with more, everything visible is told as new.
+/// Maximum number of parts that were sent by different rules. Each edit of rules while rules are being sent adds one; beyond
+/// the maximum, everything visible is sent as new.
 const MAX_PARTS: usize = 16;
 
 /// Maximum time of a search for the next events of all endpoints whose turn it is; then the places that were reached are stored.
@@ -48,7 +48,7 @@ struct Wanted {
     gives_up_ahead: bool,
 }
 
-/// Returns whether an endpoint has something to be told: by its position alone, without reading the store.
+/// Returns whether an endpoint has something to be sent: by its position alone, without reading the store.
 pub(super) fn outlook(
     source: &mut EventSource,
     (endpoint, since): (&Endpoint, &str),
@@ -186,15 +186,15 @@ fn next(
     }
     // At least once, so that each turn comes further.
     while walker.place != Place::at(end) {
-        let told = match walker.step() {
-            Ok(told) => told,
+        let sent = match walker.step() {
+            Ok(sent) => sent,
             Err(StoreError::Pruned { .. }) => {
                 walker.place = Place::walk(end);
                 continue;
             }
             Err(error) => return Err(error),
         };
-        if let Some(event) = told {
+        if let Some(event) = sent {
             return Ok(News::Event(Box::new(event)));
         }
         if Instant::now() >= deadline {
@@ -232,10 +232,10 @@ impl Walker<'_> {
         }
     }
 
-    /// Tells the next visible product as new: as it was when the walk began, since later revisions are told after it.
+    /// Sends the next visible product as new: as it was when the walk began, since later revisions are sent after it.
     fn walk(&mut self) -> Result<Option<PendingEvent>, StoreError> {
         let base = self.place.base;
-        let first = (self.seen).first_code(None, self.query(self.place.told.as_ref()));
+        let first = (self.seen).first_code(None, self.query(self.place.sent.as_ref()));
         let Some(code) = first.flatten() else {
             self.place = Place::at(base);
             return Ok(None);
@@ -247,7 +247,7 @@ impl Walker<'_> {
         let product = self.store.product(&code, Moment::Revision(base.number))?;
         let (old, new) = ((None, &None), (product.as_ref(), &rules));
         let next = self.place.behind(&code);
-        Ok(self.tell(&code, (old, new), Timestamp::now(), next))
+        Ok(self.reach(&code, (old, new), Timestamp::now(), next))
     }
 
     /// Tells the next change of a revision.
@@ -262,8 +262,8 @@ impl Walker<'_> {
             return Ok(None);
         };
         let at = published.revision.created_at;
-        let told = self.place.told.clone();
-        let changes = (self.store).revision_changes(number, None, told.as_ref(), CHUNK)?;
+        let sent = self.place.sent.clone();
+        let changes = (self.store).revision_changes(number, None, sent.as_ref(), CHUNK)?;
         for change in &changes {
             let code = &change.code;
             if !self.filter.selects_code(code.as_str()) {
@@ -295,18 +295,18 @@ impl Walker<'_> {
         Ok(None)
     }
 
-    /// Tells the next product that other rules treat differently from those by which it was told before.
+    /// Sends the next product that other rules treat differently from those by which it was sent before.
     fn rules(&mut self) -> Result<Option<PendingEvent>, StoreError> {
         let (base, end) = (self.place.base, self.end);
-        let told = self.place.last_by(end.assortment).cloned();
-        let is_rest = |part: &&Part| told.as_ref().is_none_or(|told| part.last > *told);
+        let sent = self.place.last_by(end.assortment).cloned();
+        let is_rest = |part: &&Part| sent.as_ref().is_none_or(|sent| part.last > *sent);
         let part = self.place.parts.iter().find(is_rest).cloned();
         let id = part.as_ref().map_or(base.assortment, |part| part.rules);
         let since = Position {
             assortment: id,
             ..end
         };
-        let first = (self.seen).first_code(Some(&since), self.query(told.as_ref()));
+        let first = (self.seen).first_code(Some(&since), self.query(sent.as_ref()));
         let (Some(first), Some(before), ..=MAX_PARTS) =
             (first, self.seen.version(id), self.place.parts.len())
         else {
@@ -325,7 +325,7 @@ impl Walker<'_> {
         let after = self.seen.version(end.assortment).flatten();
         let sides = ((product.as_ref(), &before), (product.as_ref(), &after));
         let next = self.place.with_rules(end.assortment, &code);
-        Ok(self.tell(&code, sides, Timestamp::now(), next))
+        Ok(self.reach(&code, sides, Timestamp::now(), next))
     }
 
     fn query(&self, after: Option<&ProductCode>) -> ChangesQuery {
@@ -336,8 +336,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns the event of a product, after which `next` is the place; that is reached without one if there is nothing to tell.
-    fn tell(
+    /// Returns the event of a product, after which `next` is the place; that is reached without one if there is nothing to send.
+    fn reach(
         &mut self,
         code: &ProductCode,
         sides: (Side<'_>, Side<'_>),

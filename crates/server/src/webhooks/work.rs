@@ -1,4 +1,4 @@
-//! The deliverer's loop: notices what each endpoint has to be told, takes turns at hosts, writes outcomes.
+//! The deliverer's loop: notices which endpoints have events to send, takes turns at hosts, writes outcomes.
 //!
 //! Calls of the store are made on other threads, one at a time; whatever gathers meanwhile is one transaction.
 
@@ -214,7 +214,9 @@ impl Work {
         if let Some(feed) = &feed
             && self.seen.add(feed)
         {
-            tracing::warn!("the store lost changes: webhook endpoints are told to begin anew");
+            tracing::warn!(
+                "the store lost changes: webhook endpoints get the event that restarts their copies"
+            );
             (self.entries.values_mut()).for_each(|entry| entry.is_lost = true);
         }
         let anchor = self.seen.anchor();
@@ -226,7 +228,7 @@ impl Work {
         }
     }
 
-    /// Queues an endpoint if it has to be told something now.
+    /// Queues an endpoint if it has something to send now.
     pub(super) fn consider(&mut self, id: &str) {
         let (Some(entry), Some(source)) = (self.entries.get_mut(id), self.source.as_mut()) else {
             return;
@@ -318,7 +320,7 @@ impl Work {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
         };
-        // One at a time: when that fires, it is set anew.
+        // One at a time: when that fires, it is set again.
         if entry.timer_at.is_none_or(|earlier| at < earlier) {
             entry.timer_at = Some(at);
             self.timers.push(Reverse((at, id.to_owned())));

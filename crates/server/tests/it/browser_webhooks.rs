@@ -82,7 +82,7 @@ fn replay_since_a_pruned_revision_says_what_is_sent() {
     assert!(plan.contains(pruned), "{plan}");
     // One that starts now doesn't know the changes.
     let console = Console::open(console.store, &[]);
-    let sent = "the endpoint will be told of everything that it sees";
+    let sent = "the endpoint will be sent everything that it sees";
     wait_for("the history to be read", || {
         replay_plan(&console, &owner, &endpoint)
             .contains(sent)

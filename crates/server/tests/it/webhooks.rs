@@ -1,4 +1,4 @@
-//! Events of webhooks as receivers get them: what is told, in which order, and how it is signed.
+//! Events of webhooks as receivers get them: what is sent, in which order, and how it is signed.
 
 use serde_json::{Value, json};
 
@@ -145,7 +145,7 @@ fn endpoint_is_told_only_of_what_it_sees() {
         .store
         .load_products(&[product("DE-1", "new", "DE"), start[1].clone()]);
     server.wait_for_revision(2);
-    // …nor what leaves its filters again before it is told.
+    // …nor what leaves its filters again before it is sent.
     let both = [product("DE-1", "new", "DE"), product("SE-1", "new", "SE")];
     delivery.store.load_products(&both);
     let event = delivery.events(1).remove(0);
@@ -310,7 +310,7 @@ fn replay_from_a_revision_not_told_yet_is_refused() {
         let output = delivery.store.run(&[&replay[..], &[&newest]].concat());
         let told = crate::harness::text(&output.stderr);
         assert!(!output.status.success(), "{format}");
-        assert!(told.contains("only, and is told of all"), "{told}");
+        assert!(told.contains("only, and will be sent all"), "{told}");
         delivery.store.ok(&[&replay[..], &["1"]].concat());
         delivery
             .store

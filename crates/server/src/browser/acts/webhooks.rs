@@ -164,7 +164,7 @@ pub(super) fn replay(context: &Context<'_>) -> Outcome {
     })
 }
 
-/// Returns a warning if the changes since a revision aren't known any more: then the endpoint is told of everything.
+/// Returns a warning if the changes since a revision aren't known any more: then the endpoint is sent everything.
 fn everything(
     context: &Context<'_>,
     endpoint: &Endpoint,
@@ -182,13 +182,13 @@ fn everything(
     };
     match (is_known, is_pruned) {
         (false, true) => Some(format!(
-            "Revision {number} was pruned, and the changes since then aren’t known any more: the endpoint will be told of everything that it sees, as if it began anew."
+            "Revision {number} was pruned, and the changes since then aren’t known any more: the endpoint will be sent everything that it sees, as if it were new."
         )),
         (false, false) => Some(format!(
-            "The changes since revision {number} aren’t known here any more: the endpoint will be told of everything that it sees, as if it began anew."
+            "The changes since revision {number} aren’t known here any more: the endpoint will be sent everything that it sees, as if it were new."
         )),
         (true, true) => Some(format!(
-            "Revision {number} was pruned: a deliverer that was started after that tells the endpoint of everything that it sees, as if it began anew."
+            "Revision {number} was pruned: a deliverer that was started after that sends the endpoint everything that it sees, as if it were new."
         )),
         (true, false) => None,
     }

@@ -26,7 +26,7 @@ Exit codes:
   1  the file can't be read
   3  faults";
 
-/// Check a settings file: each fault is told with its line and what to do.
+/// Check a settings file: each fault is reported with its line and what to do.
 ///
 /// The environment is looked at too, since it goes before the file. Files that settings name must be there
 /// and readable by whoever runs this. Nothing is started, opened for writing or connected to.

@@ -33,13 +33,13 @@ Examples:
 /// targets beyond 8 KiB.
 const MAX_FILTERS_BYTES: usize = 6_000;
 
-/// Create an endpoint and print its secret, which is shown only this once. It is told of what changes from now on.
+/// Create an endpoint and print its secret, which is shown only this once. It is sent what changes from now on.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Create {
     #[command(flatten)]
     output: OutputArgs,
-    /// Prefix of the key whose catalog the endpoint is told of; it ends with the key.
+    /// Prefix of the key whose catalog the endpoint follows; it ends with the key.
     #[arg(long, value_name = "PREFIX")]
     key: String,
     /// Address that events are sent to.

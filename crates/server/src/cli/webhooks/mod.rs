@@ -186,7 +186,7 @@ fn no_endpoint(id: &str) -> anyhow::Error {
     anyhow!("there is no endpoint {id}; `vitrine webhooks list` shows all")
 }
 
-/// Returns the result and the outcome of a change. One that isn't in the audit log is told, and done in part.
+/// Returns the result and the outcome of a change. One that isn't in the audit log is reported, as done in part.
 pub(in crate::cli) fn in_part<T>(
     written: Result<T, StoreError>,
 ) -> anyhow::Result<(Option<T>, Outcome)> {
