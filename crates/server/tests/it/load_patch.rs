@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use proptest::prelude::*;
+use rust_xlsxwriter::Workbook;
 use serde_json::{Map, Value, json};
 use vitrine_ingest::load::apply::Mode;
 use vitrine_ingest::load::guard::{Allowance, Rule};
@@ -473,7 +474,7 @@ fn set(record: &mut Value, path: &[&str], value: &str) {
     };
 }
 
-fn loaded(store: &vitrine_store::Store, mode: Mode, input: String) -> Report {
+fn loaded(store: &vitrine_store::Store, mode: Mode, input: impl Into<Vec<u8>>) -> Report {
     let allowed = |rule: Rule| {
         format!("{}=100%", rule.name())
             .parse::<Allowance>()
@@ -484,11 +485,35 @@ fn loaded(store: &vitrine_store::Store, mode: Mode, input: String) -> Report {
         allowances: Rule::ALL.into_iter().map(allowed).collect(),
         ..LoadSettings::replace("test".to_owned())
     };
-    let input = Opened::new(
-        "input".to_owned(),
-        Box::new(Cursor::new(input.into_bytes())),
-    );
+    let input = Opened::new("input".to_owned(), Box::new(Cursor::new(input.into())));
     load(store, vec![input], settings, &Silent).expect("a report")
+}
+
+/// Format of patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Json,
+    Table,
+    Workbook,
+}
+
+const FORMATS: [Format; 3] = [Format::Json, Format::Table, Format::Workbook];
+
+/// Returns rows of cells as a table separated by tabs, or as a workbook.
+fn table(format: Format, rows: &[Vec<&str>]) -> Vec<u8> {
+    if format == Format::Table {
+        let quoted = |cell: &&str| format!("\"{}\"", cell.replace('"', "\"\""));
+        let line = |row: &Vec<&str>| row.iter().map(quoted).collect::<Vec<_>>().join("\t") + "\n";
+        return rows.iter().map(line).collect::<String>().into_bytes();
+    }
+    let mut workbook = Workbook::new();
+    let sheet = workbook.add_worksheet();
+    for (row, number) in rows.iter().zip(0..) {
+        sheet
+            .write_row(number, 0, row.iter().copied())
+            .expect("a row");
+    }
+    workbook.save_to_buffer().expect("a workbook")
 }
 
 /// Returns the record that a naive reader of a patch loads: all of the product but its texts, with the patch in it.
@@ -514,7 +539,7 @@ proptest! {
     fn patch_is_reading_merging_and_loading_whole(
         rows in proptest::collection::vec((0..72_usize, proptest::collection::vec(0..9_usize, FIELDS.len())), 1..6),
         chosen in proptest::sample::subsequence((0..FIELDS.len()).collect::<Vec<_>>(), 1..5),
-        is_table: bool,
+        format in proptest::sample::select(&FORMATS[..]),
     ) {
         let stores = [Store::new(), Store::new()];
         let open = |store: &Store| vitrine_store::open(&store.url(), IfMissing::Create).expect("a store");
@@ -527,10 +552,8 @@ proptest! {
         live.retain(|record| ALL.contains(&record["payout_type"].as_str().expect("a type")));
         let mut seen = Vec::new();
         let (mut records, mut patches) = (String::new(), String::new());
-        if is_table {
-            let columns: Vec<&str> = chosen.iter().map(|field| FIELDS[*field].0).collect();
-            patches = format!("code\t{}\n", columns.join("\t"));
-        }
+        let columns = chosen.iter().map(|field| FIELDS[*field].0);
+        let mut cells: Vec<Vec<&str>> = vec![["code"].into_iter().chain(columns).collect()];
         for (product, values) in &rows {
             let record = &live[product % live.len()];
             let (code, kind) = (record["code"].as_str().expect("a code"), record["payout_type"].as_str().expect("a type"));
@@ -543,21 +566,21 @@ proptest! {
                 (FIELDS[*field], choices[values[*field] % choices.len()])
             }).collect();
             records += &format!("{}\n", whole(record.clone(), &fields));
-            if is_table {
-                let cells: Vec<String> = fields.iter().map(|(_, cell)| format!("\"{}\"", cell.replace('"', "\"\""))).collect();
-                patches += &format!("{code}\t{}\n", cells.join("\t"));
-            } else {
-                let mut patch = json!({"code": code, kind: {}});
-                for ((_, path, types, _), value) in &fields {
-                    if types.is_empty() {
-                        set(&mut patch, path, value);
-                    } else if types.contains(&kind) {
-                        set(&mut patch[kind], path, value);
-                    }
+            cells.push([code].into_iter().chain(fields.iter().map(|(_, cell)| *cell)).collect());
+            let mut patch = json!({"code": code, kind: {}});
+            for ((_, path, types, _), value) in &fields {
+                if types.is_empty() {
+                    set(&mut patch, path, value);
+                } else if types.contains(&kind) {
+                    set(&mut patch[kind], path, value);
                 }
-                patches += &format!("{patch}\n");
             }
+            patches += &format!("{patch}\n");
         }
+        let patches = match format {
+            Format::Json => patches.into_bytes(),
+            _ => table(format, &cells),
+        };
         let retire = Vec::new;
         let expected = loaded(&naive, Mode::Merge { retire: retire() }, records);
         let report = loaded(&patched, Mode::Patch { retire: retire() }, patches);
