@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
-use memmap2::MmapOptions;
 
 use super::bit_set::BitSet256;
 use super::block::{Block, Malformed};
@@ -46,17 +45,6 @@ pub struct BlockBuilder {
     codes: Vec<u8>,
     last_code: Range<usize>,
     facets: BTreeMap<Facet, BitSet256>,
-    paging: Paging,
-}
-
-/// Handing out of a block's memory by the system.
-#[derive(Debug, Clone, Copy, Default)]
-enum Paging {
-    /// Page by page, with the first write to each.
-    #[default]
-    OnWrite,
-    /// All pages at once.
-    AtOnce,
 }
 
 /// Error of a product that doesn't fit into the block.
@@ -67,16 +55,6 @@ pub struct PushError {
 }
 
 impl BlockBuilder {
-    /// Returns a builder of many blocks. The system hands out all memory of a block at once, in two thirds of the time, but
-    /// requests that wait for the core meanwhile wait longer (docs/decisions/0004-attempts-at-speed.md).
-    #[must_use]
-    pub fn of_many() -> Self {
-        Self {
-            paging: Paging::AtOnce,
-            ..Self::default()
-        }
-    }
-
     /// Returns the number of appended products.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -201,7 +179,6 @@ impl BlockBuilder {
             codes,
             last_code,
             facets,
-            paging,
         } = self;
         let mut directory = Vec::with_capacity(4096);
         for number in [ends.len(), facets.len(), codes.len(), more_digits.len()] {
@@ -230,7 +207,7 @@ impl BlockBuilder {
         // Copied, so that neither has spare capacity.
         let block = Block::from_bytes(
             Bytes::copy_from_slice(&directory),
-            map_or_copy(arena, *paging),
+            Bytes::copy_from_slice(arena),
         );
         arena.clear();
         ends.clear();
@@ -243,28 +220,5 @@ impl BlockBuilder {
         *last_code = 0..0;
         facets.clear();
         block
-    }
-}
-
-/// Minimum size of an arena with its own memory mapping, in bytes.
-const MIN_MAPPED_BYTES: usize = 64 << 10;
-
-/// Copies an arena; a large one into a memory mapping, which is returned to the system with the last snapshot that shares
-/// the block. The allocator couldn't return such memory because of fragmentation, which would grow with each snapshot.
-fn map_or_copy(arena: &[u8], paging: Paging) -> Bytes {
-    if arena.len() < MIN_MAPPED_BYTES {
-        return Bytes::copy_from_slice(arena);
-    }
-    let mut options = MmapOptions::new();
-    options.len(arena.len());
-    if let Paging::AtOnce = paging {
-        options.populate();
-    }
-    match options.map_anon() {
-        Ok(mut memory) => {
-            memory.copy_from_slice(arena);
-            Bytes::from_owner(memory)
-        }
-        Err(_) => Bytes::copy_from_slice(arena),
     }
 }

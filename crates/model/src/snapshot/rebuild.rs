@@ -66,18 +66,14 @@ pub(super) fn rebuild(
         next: AtomicUsize::new(0),
     };
     let mut numbered = scope(|scope| {
-        let builder = || match count {
-            1 => BlockBuilder::default(),
-            _ => BlockBuilder::of_many(),
-        };
         let start = |_| {
-            let (queue, writer) = (&queue, BlockWriter::new(builder(), between.clone()));
+            let (queue, writer) = (&queue, BlockWriter::new(between.clone()));
             let thread = Builder::new().name("rebuild-blocks".to_owned());
             // If the system refuses a thread, the others do its work.
             thread.spawn_scoped(scope, move || queue.build(writer)).ok()
         };
         let helpers: Vec<_> = (1..count).filter_map(start).collect();
-        let mut numbered = queue.build(BlockWriter::new(builder(), between))?;
+        let mut numbered = queue.build(BlockWriter::new(between))?;
         for helper in helpers {
             let built = helper.join().unwrap_or_else(|panic| resume_unwind(panic));
             numbered.extend(built?);
@@ -119,9 +115,9 @@ struct BlockWriter<F> {
 }
 
 impl<F: FnMut()> BlockWriter<F> {
-    fn new(builder: BlockBuilder, between: F) -> Self {
+    fn new(between: F) -> Self {
         Self {
-            builder,
+            builder: BlockBuilder::default(),
             blocks: Vec::new(),
             between,
         }

@@ -17,7 +17,7 @@ pub(super) struct BlockMaker {
 impl Default for BlockMaker {
     fn default() -> Self {
         Self {
-            builder: BlockBuilder::of_many(),
+            builder: BlockBuilder::default(),
             rendered: Vec::new(),
             numbered: Vec::new(),
             found: Found::default(),

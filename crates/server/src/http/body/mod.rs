@@ -10,7 +10,6 @@ pub(crate) mod cache;
 pub mod compress;
 pub(crate) mod fair_queue;
 mod parts;
-mod piece;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -24,10 +23,12 @@ use vitrine_model::snapshot::Snapshot;
 
 use budget::OwnedPayer;
 pub(crate) use parts::{Parts, PartsBuilder};
-use piece::{PIECE_BYTES, Piece};
 
 /// From this length on, in bytes, a run goes out as a reference: copying it would cost more.
 const LONG_RUN_BYTES: usize = 16 << 10;
+
+/// Maximum length of a piece that short runs are copied into, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Bytes kept of a thread's buffer for the next page to be compressed: most pages aren't longer.
 const KEPT_BUFFER_BYTES: usize = 4 << 20;
@@ -96,18 +97,15 @@ impl PageBody {
         if self.is_long(self.next) || self.is_long(self.next + 1) {
             return self.next_part();
         }
-        let Some((permit, mut piece)) = self
-            .payer
-            .payer()
-            .reserve(PIECE_BYTES)
-            .and_then(|permit| Some((permit, Piece::new()?)))
-        else {
+        let Some(permit) = self.payer.payer().reserve(PIECE_BYTES) else {
             return self.next_part();
         };
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
         while let Some(part) = self.part(self.next)
             && part.len() < LONG_RUN_BYTES
-            && piece.push(part)
+            && piece.len() + part.len() <= PIECE_BYTES
         {
+            piece.extend_from_slice(part);
             self.next += 1;
         }
         Some(permit.hold(piece))
