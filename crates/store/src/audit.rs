@@ -182,6 +182,46 @@ fn has_confirmation(tx: &mut Tx<'_>, confirmation: &Confirmation) -> Result<bool
     tx.value(sql, values![&confirmation.0])
 }
 
+/// Newest entry at a moment. Its digest stands for all entries up to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewestEntry {
+    number: i64,
+    digest: Vec<u8>,
+}
+
+/// Returns the newest entry; none in an empty log.
+pub(crate) fn newest(tx: &mut Tx<'_>) -> Result<Option<NewestEntry>, StoreError> {
+    let sql = "select number, digest from vitrine.audit_entry order by number desc limit 1";
+    tx.row(sql, &[], |row| {
+        Ok(NewestEntry {
+            number: row.get(0)?,
+            digest: row.get(1)?,
+        })
+    })
+}
+
+/// Returns the prefixes of the keys that changed after an entry; `None` if the log hasn't this entry, since the database was
+/// put back, or if a change of the whole store, such as a restore, or more than `limit` changes followed it.
+pub(crate) fn keys_since(
+    tx: &mut Tx<'_>,
+    entry: &NewestEntry,
+    limit: u32,
+) -> Result<Option<BTreeSet<String>>, StoreError> {
+    let after = entry.number;
+    let sql = "select exists (select 1 from vitrine.audit_entry where number = $1 and digest = $2)";
+    if !tx.value(sql, values![after, &entry.digest])? {
+        return Ok(None);
+    }
+    let sql = "select subject_kind, subject from vitrine.audit_entry \
+               where number > $1 and subject_kind in ('key', 'store') order by number limit $2";
+    let entry = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let entries: Vec<(String, String)> = tx.rows(sql, values![after, limit + 1], entry)?;
+    let is_listed =
+        entries.len() <= limit as usize && entries.iter().all(|(kind, _)| kind == "key");
+    let prefixes = entries.into_iter().map(|(_, prefix)| prefix);
+    Ok(is_listed.then(|| prefixes.collect()))
+}
+
 /// Writes an entry for each change. In PostgreSQL the caller holds the lock of keys.
 pub(crate) fn write(
     tx: &mut Tx<'_>,
@@ -195,9 +235,8 @@ pub(crate) fn write(
     {
         return Err(StoreError::Confirmed);
     }
-    let last = "select number, digest from vitrine.audit_entry order by number desc limit 1";
-    let last = tx.row(last, &[], |row| Ok((row.get(0)?, Some(row.get(1)?))))?;
-    let (mut number, mut before): (i64, Option<Vec<u8>>) = last.unwrap_or_default();
+    let last = newest(tx)?.map(|last| (last.number, Some(last.digest)));
+    let (mut number, mut before) = last.unwrap_or_default();
     let sql = format!(
         "insert into vitrine.audit_entry ({COLUMNS}, confirmation) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
