@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use vitrine_model::key::KeyRecord;
 
 use crate::audit::{
-    self, AuditAction, AuditContext, Confirmation, accepted_assortments, assortment_change,
+    self, AuditAction, AuditContext, AuditPosition, Confirmation, accepted_assortments,
+    assortment_change,
 };
 use crate::check::{ASSORTMENT, Findings};
 use crate::db::{Row, Tx, Value, values};
 use crate::digest::RowHash;
 use crate::fail_point::FailPoint;
-use crate::keys::{KeysPosition, KeysRead};
+use crate::keys::KeysRead;
 use crate::postgres::Lock;
 use crate::values::{from_millis, random_id, random_step};
 use crate::{StoreError, keys, sqlite};
@@ -126,7 +127,7 @@ impl crate::Store {
     pub fn read_assortments(
         &self,
         known: &[(String, String)],
-        since: Option<&KeysPosition>,
+        since: Option<&AuditPosition>,
     ) -> Result<LiveAssortments, StoreError> {
         let sql = format!(
             "select name, id from vitrine.assortment_version where {IS_LIVE} order by name"

@@ -12,7 +12,7 @@ use vitrine_model::key::{KeyRecord, KeyRequests};
 
 use crate::StoreError;
 use crate::assortment::is_live;
-use crate::audit::{self, AuditContext, NewestEntry, written_keys};
+use crate::audit::{self, AuditContext, AuditPosition, written_keys};
 use crate::catalog::state;
 use crate::db::{Row, Tx, Value, values};
 use crate::fail_point::FailPoint;
@@ -40,7 +40,7 @@ impl crate::Store {
     }
 
     /// Returns the keys that changed since an earlier read, or all keys if that read isn't of this store's past.
-    pub fn read_keys(&self, since: Option<&KeysPosition>) -> Result<KeysRead, StoreError> {
+    pub fn read_keys(&self, since: Option<&AuditPosition>) -> Result<KeysRead, StoreError> {
         self.db().quick_rows(READING, |tx| read(tx, since))
     }
 
@@ -169,27 +169,18 @@ pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
 pub struct KeysRead {
     /// [`state`](crate::Store::state) of that moment.
     pub state: StoreState,
-    /// Position of that moment, for the next read; none if no change is recorded.
-    pub position: Option<KeysPosition>,
+    /// Position of that moment, for the next read.
+    pub position: AuditPosition,
     /// True if `records` are all keys, false if they are those that changed since an earlier read.
     pub is_whole: bool,
     /// Keys, oldest first.
     pub records: Vec<KeyRecord>,
 }
 
-/// Position in the changes of the keys of a store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeysPosition {
-    store_id: String,
-    newest: NewestEntry,
-}
-
 /// Returns the keys that changed since a position, or all keys.
-pub(crate) fn read(tx: &mut Tx<'_>, since: Option<&KeysPosition>) -> Result<KeysRead, StoreError> {
-    let state = state(tx)?;
-    let since = since.filter(|since| since.store_id == state.store_id);
+pub(crate) fn read(tx: &mut Tx<'_>, since: Option<&AuditPosition>) -> Result<KeysRead, StoreError> {
     let changed = match since {
-        Some(since) => audit::keys_since(tx, &since.newest, MAX_CHANGED)?,
+        Some(since) => audit::keys_since(tx, since, MAX_CHANGED)?,
         None => None,
     };
     let records = match &changed {
@@ -199,13 +190,9 @@ pub(crate) fn read(tx: &mut Tx<'_>, since: Option<&KeysPosition>) -> Result<Keys
         }
         None => records(tx)?,
     };
-    let position = audit::newest(tx)?.map(|newest| KeysPosition {
-        store_id: state.store_id.clone(),
-        newest,
-    });
     Ok(KeysRead {
-        state,
-        position,
+        state: state(tx)?,
+        position: audit::position(tx)?,
         is_whole: changed.is_none(),
         records,
     })

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use vitrine_model::key::{KeyRecord, KeyTable};
+use vitrine_store::StoreError;
+use vitrine_store::audit::AuditPosition;
 use vitrine_store::record::StoreState;
-use vitrine_store::{KeysPosition, StoreError};
 
 use super::StateDirectory;
 use super::follow::{FollowContext, PollTask};
@@ -27,7 +28,7 @@ pub(super) struct KeyPoll {
     /// State of keys and assortments, as last read.
     seen: Option<KeyState>,
     /// Position of the live keys; none if nothing proves it: then all keys are read.
-    position: Option<KeysPosition>,
+    position: Option<AuditPosition>,
     /// True once the former versions of assortments were read; until some are missing.
     is_history_read: bool,
     file: Option<(StateDirectory, KeysFileWriter)>,
@@ -79,7 +80,7 @@ impl KeyPoll {
     fn read_keys(
         &mut self,
         known: &KeyTable,
-        since: Option<&KeysPosition>,
+        since: Option<&AuditPosition>,
     ) -> Result<Option<StoreState>, StoreError> {
         let FollowContext { store, live, .. } = &self.followed;
         let Some(seen) = &self.seen else {
@@ -108,7 +109,7 @@ impl KeyPoll {
         if !has_same_assortments {
             return Ok(None);
         }
-        self.position = read.position;
+        self.position = Some(read.position);
         Ok(Some(read.state))
     }
 
@@ -118,7 +119,7 @@ impl KeyPoll {
         &mut self,
         known: &KeyTable,
         before: &KeyTable,
-        since: Option<&KeysPosition>,
+        since: Option<&AuditPosition>,
     ) -> Result<StoreState, StoreError> {
         let FollowContext { store, live, .. } = &self.followed;
         let mut read = store.read_assortments(&known_versions(before.assortments()), since)?;
@@ -131,7 +132,7 @@ impl KeyPoll {
         let (assortments, has_gap) = updated(before, &keys, &read);
         self.is_history_read &= !has_gap;
         live.set_keys(keys.with_assortments(Arc::new(assortments)));
-        self.position = read.keys.position;
+        self.position = Some(read.keys.position);
         Ok(read.keys.state)
     }
 

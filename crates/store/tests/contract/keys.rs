@@ -4,8 +4,9 @@ use jiff::civil::{Date, date};
 use vitrine_model::key::{KeyKind, KeyRecord, KeyRequests, NewKey};
 use vitrine_model::quota::Quota;
 use vitrine_store::assortment::NewAssortment;
+use vitrine_store::audit::AuditPosition;
 use vitrine_store::record::KeyDay;
-use vitrine_store::{IfMissing, KeyDecision, KeysPosition, Store, StoreAddress, open};
+use vitrine_store::{IfMissing, KeyDecision, Store, StoreAddress, open};
 
 use crate::audited::restore;
 use crate::kept::on_both;
@@ -58,14 +59,14 @@ fn assert_keys(store: &Store, expected: &[&KeyRecord]) -> u64 {
 }
 
 /// Reads the keys since a position, which moves on; returns all of those that changed, or `None` if all keys were read.
-fn changed(store: &Store, position: &mut Option<KeysPosition>) -> Option<Vec<String>> {
+fn changed(store: &Store, position: &mut Option<AuditPosition>) -> Option<Vec<String>> {
     let read = store.read_keys(position.as_ref()).unwrap();
     assert_eq!(read.state, store.state().unwrap());
     let whole = store.keys().unwrap();
     if read.is_whole {
         assert_eq!(read.records.len(), whole.len());
     }
-    *position = read.position;
+    *position = Some(read.position);
     let records = read.records.iter().map(all_of);
     (!read.is_whole).then(|| records.collect())
 }
@@ -157,7 +158,7 @@ fn many_changed_keys_are_read_as_a_whole(store: &Store) {
     };
     let keys: Vec<KeyRecord> = (1..=1_000).map(key).collect();
     write(store, &keys);
-    let since = |store: &Store| store.read_keys(read.position.as_ref()).unwrap();
+    let since = |store: &Store| store.read_keys(Some(&read.position)).unwrap();
     let changed = since(store);
     assert_eq!((changed.is_whole, changed.records.len()), (false, 1_000));
     write(store, &[key(1_001)]);
@@ -191,7 +192,7 @@ fn other_changes_are_none_of_keys(store: &Store) {
     assert_eq!((read.keys.is_whole, read.keys.records.len()), (false, 1));
     let expected = Some(vec![all_of(&assigned)]);
     assert_eq!(changed(store, &mut position), expected);
-    assert_eq!(read.keys.position, position);
+    assert_eq!(Some(read.keys.position), position);
 }
 
 fn named_keys_are_read_with_those_of_their_label(store: &Store) {
@@ -240,8 +241,8 @@ fn named_keys_are_read_with_those_of_their_label(store: &Store) {
 }
 
 /// Returns the position of a store's keys.
-fn position_of(store: &Store) -> Option<KeysPosition> {
-    store.read_keys(None).unwrap().position
+fn position_of(store: &Store) -> Option<AuditPosition> {
+    Some(store.read_keys(None).unwrap().position)
 }
 
 #[test]
@@ -264,8 +265,9 @@ fn keys_of_a_database_put_back_are_read_as_a_whole() {
         let both = Some(vec![all_of(&record(3, 300)), all_of(&record(4, 400))]);
         assert_eq!(changed(&store, &mut before), both, "it is of both pasts");
         (kept.run)("delete from audit_entry");
-        assert_eq!(changed(&store, &mut before), None, "the log is gone");
-        assert_eq!(before, None);
+        for _ in 0..2 {
+            assert_eq!(changed(&store, &mut before), None, "the log is gone");
+        }
     });
 }
 
