@@ -166,7 +166,7 @@ impl Serve {
             let logs = serve.logs;
             Ok(Box::new(move || logs.apply_level()))
         });
-        let mut edge = self.edges.settings()?;
+        let (mut edge, sockets) = self.edges.settings(self.deliver_webhooks)?;
         let proxies = self.proxies.proxies();
         let trusted = proxies.clone();
         // All clients of a proxy have its address.
@@ -208,7 +208,10 @@ impl Serve {
             traces: self.traces.start()?,
             reload,
             webhooks: (self.deliver_webhooks)
-                .then(|| self.webhooks.deliverer(store, &listening.public_url, true))
+                .then(|| {
+                    self.webhooks
+                        .deliverer(store, &listening.public_url, sockets, true)
+                })
                 .transpose()?,
             acts_store,
         };
