@@ -1,4 +1,4 @@
-//! Cost of authenticating a key.
+//! Cost of authenticating a key, and of changing one.
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
@@ -31,6 +31,17 @@ fn known(bencher: Bencher<'_, '_>, keys: usize) {
     let now = Timestamp::from_second(1_000_000).expect("a moment");
     assert!(table.authenticate(&key, now).is_some());
     bencher.bench_local(|| table.authenticate(black_box(&key), now).is_some());
+}
+
+#[divan::bench(args = [10, 100_000])]
+fn changed(bencher: Bencher<'_, '_>, keys: usize) {
+    let (table, _) = table(keys);
+    let record = table.records().next().expect("a key").clone();
+    bencher.bench_local(|| {
+        let changed = table.with_changed(vec![black_box(record.clone())]);
+        assert!(changed.see_the_same(&table));
+        changed
+    });
 }
 
 #[divan::bench]

@@ -6,10 +6,10 @@ mod fault;
 #[cfg(test)]
 mod fixture;
 mod new;
+mod shards;
 mod status;
 mod visible;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -22,6 +22,8 @@ use crate::assortment::AssortmentTable;
 use crate::quota::{Quota, QuotaState};
 
 pub use count::{KeyRequests, RequestCounts};
+use shards::Shards;
+
 pub use new::{NewKey, contains_key};
 pub use status::KeyStatus;
 pub use visible::{UnknownCatalog, VisibleCatalog};
@@ -132,10 +134,10 @@ pub struct KnownKey {
     pub visible: VisibleCatalog,
 }
 
-/// All keys that a server knows: small, immutable, swapped as a whole.
-#[derive(Debug, Default)]
+/// All keys that a server knows: immutable, swapped as a whole.
+#[derive(Debug, Clone, Default)]
 pub struct KeyTable {
-    by_prefix: HashMap<String, KnownKey>,
+    by_prefix: Shards,
     assortments: Arc<AssortmentTable>,
 }
 
@@ -143,23 +145,26 @@ impl KeyTable {
     /// Builds a table of `records`, keeping the usage from `previous`.
     #[must_use]
     pub fn new(records: Vec<KeyRecord>, previous: &Self) -> Self {
-        let known = |record: KeyRecord| {
-            let usage = previous
-                .by_prefix
-                .get(&record.prefix)
-                .map_or_else(Arc::default, |key| Arc::clone(&key.usage));
-            let visible = VisibleCatalog::of(&record, &AssortmentTable::default());
-            let known = KnownKey {
+        Self::default().written(records, previous)
+    }
+
+    /// Returns the table with `records` in the place of those with the same prefix, or beside them.
+    #[must_use]
+    pub fn with_changed(&self, records: Vec<KeyRecord>) -> Self {
+        self.clone().written(records, self)
+    }
+
+    /// Writes `records`, keeping the usage from `previous`.
+    fn written(mut self, records: Vec<KeyRecord>, previous: &Self) -> Self {
+        for record in records {
+            let known = previous.by_prefix.get(&record.prefix);
+            self.by_prefix.insert(KnownKey {
+                usage: known.map_or_else(Arc::default, |key| Arc::clone(&key.usage)),
+                visible: VisibleCatalog::of(&record, &self.assortments),
                 record,
-                usage,
-                visible,
-            };
-            (known.record.prefix.clone(), known)
-        };
-        Self {
-            by_prefix: records.into_iter().map(known).collect(),
-            assortments: Arc::default(),
+            });
         }
+        self
     }
 
     /// Returns the number of keys, including expired and revoked ones.
@@ -260,6 +265,40 @@ mod tests {
                 .count(),
             0
         );
+    }
+
+    #[test]
+    fn changed_keys_replace_their_records_alone() {
+        let keys = [7, 8, 9].map(|seed| NewKey::from_random(KeyKind::Live, &[seed; 40]));
+        let now = Timestamp::from_second(1_000_019).unwrap();
+        let table = KeyTable::new(keys[..2].iter().map(record).collect(), &KeyTable::default());
+        let accepts = |table: &KeyTable| {
+            let is_accepted = |key: &NewKey| table.authenticate(&key.reveal(), now).is_some();
+            keys.each_ref().map(is_accepted)
+        };
+        assert_eq!(accepts(&table), [true, true, false]);
+        let revoked = KeyRecord {
+            revoked_at: Some(now),
+            ..record(&keys[0])
+        };
+        let changed = table.with_changed(vec![revoked, record(&keys[2])]);
+        assert_eq!(accepts(&changed), [false, true, true]);
+        assert_eq!(accepts(&table), [true, true, false], "it is another table");
+        assert_eq!((changed.count(), changed.records().count()), (3, 3));
+        let of =
+            |table: &KeyTable, key: &NewKey| Arc::clone(&table.get(key.prefix()).unwrap().usage);
+        for key in &keys[..2] {
+            assert!(Arc::ptr_eq(&of(&table, key), &of(&changed, key)));
+        }
+        assert!(changed.see_the_same(&table) && table.see_the_same(&changed));
+        assert!(table.with_changed(Vec::new()).see_the_same(&table));
+        let hidden = KeyRecord {
+            assortment: Some("north".to_owned()),
+            ..record(&keys[1])
+        };
+        let hidden = changed.with_changed(vec![hidden]);
+        assert!(!hidden.see_the_same(&changed));
+        assert_eq!((hidden.unavailable(now), changed.unavailable(now)), (1, 0));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) fn rotate(
     let mut outcome = Err(anyhow!(
         "no key in use has the label or prefix `{prefix}`; see `vitrine keys list`"
     ));
-    store.change_keys(context, &mut |records| {
+    store.change_keys(context, asked(&[name]).as_deref(), &mut |records| {
         let in_use: Vec<&KeyRecord> = records
             .iter()
             .filter(|record| means(records, name, record))
@@ -83,6 +83,13 @@ pub(crate) fn ending(
         .chain([old])
         .map(|record| expiring_record(record, now, overlap_ends))
         .collect()
+}
+
+/// Returns the names that the store may look for; `None` if one of them may have a secret in it, which mustn't reach a
+/// database.
+fn asked<'n>(names: &[&'n str]) -> Option<Vec<&'n str>> {
+    let has_secret = names.iter().any(|name| prefix_of(name) != *name);
+    (!has_secret).then(|| names.to_vec())
 }
 
 /// Returns true if a name, or a whole key, means a key: by its prefix, or else, if no key has that prefix, by its label.
@@ -169,7 +176,7 @@ pub(crate) fn change_if(
     context: &AuditContext,
 ) -> anyhow::Result<(KeyRecord, KeyRecord)> {
     let mut outcome = None;
-    store.change_keys(context, &mut |records| {
+    store.change_keys(context, asked(&[name]).as_deref(), &mut |records| {
         let found = find(records, name, now).and_then(|before| {
             if !is_expected(before) {
                 return Err(ChangedMeanwhile(before.prefix.clone()).into());
@@ -274,7 +281,8 @@ pub(crate) fn revoke(
 ) -> anyhow::Result<Vec<String>> {
     let mut unknown = Vec::new();
     let mut revoked: Vec<String> = Vec::new();
-    store.change_keys(context, &mut |records| {
+    let asked_names: Vec<&str> = names.iter().map(String::as_str).collect();
+    store.change_keys(context, asked(&asked_names).as_deref(), &mut |records| {
         let means = |name: &str, record: &KeyRecord| means(records, name, record);
         let is_unknown = |name: &&String| !records.iter().any(|record| means(name, record));
         let names_unknown = names.iter().filter(is_unknown);

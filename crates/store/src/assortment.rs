@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use vitrine_model::key::KeyRecord;
 
 use crate::audit::{
-    self, AuditAction, AuditContext, Confirmation, accepted_assortments, assortment_change,
+    self, AuditAction, AuditContext, AuditPosition, Confirmation, accepted_assortments,
+    assortment_change,
 };
-use crate::catalog::state;
 use crate::check::{ASSORTMENT, Findings};
 use crate::db::{Row, Tx, Value, values};
 use crate::digest::RowHash;
 use crate::fail_point::FailPoint;
+use crate::keys::KeysRead;
 use crate::postgres::Lock;
-use crate::record::StoreState;
 use crate::values::{from_millis, random_id, random_step};
 use crate::{StoreError, keys, sqlite};
 
@@ -74,13 +74,11 @@ pub struct NewAssortment {
     pub confirmation: Option<Confirmation>,
 }
 
-/// Keys and live assortments of one moment.
+/// Live assortments and keys of one moment.
 #[derive(Debug, Clone)]
 pub struct LiveAssortments {
-    /// [`state`](crate::Store::state) of that moment.
-    pub state: StoreState,
-    /// All keys, oldest first.
-    pub keys: Vec<KeyRecord>,
+    /// Keys of that moment, with its state.
+    pub keys: KeysRead,
     /// Names of all live assortments, ascending, each with the id of its live version.
     pub names: Vec<(String, String)>,
     /// Live versions that the caller didn't know, by name.
@@ -124,11 +122,12 @@ pub enum KeyView {
 }
 
 impl crate::Store {
-    /// Reads the keys, and the live assortments whose name and id aren't in `known`, as of one moment. It takes as long
-    /// as the unknown rules are; [`read_keys`](crate::Store::read_keys) doesn't wait for it.
+    /// Reads the live assortments whose name and id aren't in `known`, and as of the same moment the keys, as
+    /// [`read_keys`](crate::Store::read_keys) does. It takes as long as the unknown rules are; `read_keys` doesn't wait for it.
     pub fn read_assortments(
         &self,
         known: &[(String, String)],
+        since: Option<&AuditPosition>,
     ) -> Result<LiveAssortments, StoreError> {
         let sql = format!(
             "select name, id from vitrine.assortment_version where {IS_LIVE} order by name"
@@ -143,8 +142,7 @@ impl crate::Store {
                 false => versions(tx, "id = any($1) order by name", values![&unknown[..]])?,
             };
             Ok(LiveAssortments {
-                state: state(tx)?,
-                keys: keys::records(tx)?,
+                keys: keys::read(tx, since)?,
                 changed,
                 names,
             })
@@ -243,8 +241,9 @@ impl crate::Store {
     /// If the file is no store, is damaged or has another format, or the store can't be read.
     pub fn plan_restore(&self, path: &Path) -> Result<RestorePlan, StoreError> {
         let then = sqlite::view_of_backup(path)?;
-        let live = self.read_assortments(&[])?;
-        let now = View::new(live.keys, live.changed);
+        let now = self
+            .db()
+            .read(READING, |tx| Ok(View::new(keys::records(tx)?, live(tx)?)))?;
         Ok(plan(&now, &then, Timestamp::now()))
     }
 }

@@ -182,6 +182,68 @@ fn has_confirmation(tx: &mut Tx<'_>, confirmation: &Confirmation) -> Result<bool
     tx.value(sql, values![&confirmation.0])
 }
 
+/// Position in the audit log of a store: its newest entry at a moment. The digest of an entry stands for all entries up to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditPosition {
+    store_id: String,
+    /// Number and digest; none in an empty log.
+    newest: Option<(i64, Vec<u8>)>,
+}
+
+impl AuditPosition {
+    /// Returns true if both positions are of one store.
+    #[must_use]
+    pub fn is_of_same_store(&self, other: &Self) -> bool {
+        self.store_id == other.store_id
+    }
+
+    /// Returns the number of the newest entry, if the log still has it: if not, the store was replaced or put back.
+    pub(crate) fn found_in(&self, tx: &mut Tx<'_>) -> Result<Option<i64>, StoreError> {
+        let Some((number, digest)) = &self.newest else {
+            return Ok(None);
+        };
+        let sql = "select exists (select 1 from vitrine.audit_entry \
+                      where number = $1 and digest = $2) \
+                      and store_id = $3 from vitrine.state";
+        let is_there: bool = tx.value(sql, values![*number, digest, &self.store_id])?;
+        Ok(is_there.then_some(*number))
+    }
+}
+
+/// Returns the position of this moment.
+pub(crate) fn position(tx: &mut Tx<'_>) -> Result<AuditPosition, StoreError> {
+    Ok(AuditPosition {
+        store_id: tx.value("select store_id from vitrine.state", &[])?,
+        newest: newest(tx)?,
+    })
+}
+
+/// Returns number and digest of the newest entry.
+fn newest(tx: &mut Tx<'_>) -> Result<Option<(i64, Vec<u8>)>, StoreError> {
+    let sql = "select number, digest from vitrine.audit_entry order by number desc limit 1";
+    tx.row(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// Returns the prefixes of the keys that changed since a position; `None` if that isn't in the log, or if a change of the whole
+/// store, such as a restore, or more than `limit` changes followed it.
+pub(crate) fn keys_since(
+    tx: &mut Tx<'_>,
+    since: &AuditPosition,
+    limit: u32,
+) -> Result<Option<BTreeSet<String>>, StoreError> {
+    let Some(after) = since.found_in(tx)? else {
+        return Ok(None);
+    };
+    let sql = "select subject_kind, subject from vitrine.audit_entry \
+               where number > $1 and subject_kind in ('key', 'store') order by number limit $2";
+    let entry = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let entries: Vec<(String, String)> = tx.rows(sql, values![after, limit + 1], entry)?;
+    let is_listed =
+        entries.len() <= limit as usize && entries.iter().all(|(kind, _)| kind == "key");
+    let prefixes = entries.into_iter().map(|(_, prefix)| prefix);
+    Ok(is_listed.then(|| prefixes.collect()))
+}
+
 /// Writes an entry for each change. In PostgreSQL the caller holds the lock of keys.
 pub(crate) fn write(
     tx: &mut Tx<'_>,
@@ -195,9 +257,8 @@ pub(crate) fn write(
     {
         return Err(StoreError::Confirmed);
     }
-    let last = "select number, digest from vitrine.audit_entry order by number desc limit 1";
-    let last = tx.row(last, &[], |row| Ok((row.get(0)?, Some(row.get(1)?))))?;
-    let (mut number, mut before): (i64, Option<Vec<u8>>) = last.unwrap_or_default();
+    let last = newest(tx)?.map(|(number, digest)| (number, Some(digest)));
+    let (mut number, mut before) = last.unwrap_or_default();
     let sql = format!(
         "insert into vitrine.audit_entry ({COLUMNS}, confirmation) \
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"

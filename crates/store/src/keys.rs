@@ -1,4 +1,8 @@
-//! API keys: read as a whole, changed in one transaction with their counter; and their requests by day.
+//! API keys: read as a whole or as far as they changed, changed in one transaction with their counter; and their requests by
+//! day.
+//!
+//! The audit log says which keys changed: each change of a key has an entry in it, in the same transaction, and the digest
+//! of an entry stands for all entries up to it.
 
 use std::time::Duration;
 
@@ -8,7 +12,7 @@ use vitrine_model::key::{KeyRecord, KeyRequests};
 
 use crate::StoreError;
 use crate::assortment::is_live;
-use crate::audit::{self, AuditContext, written_keys};
+use crate::audit::{self, AuditContext, AuditPosition, written_keys};
 use crate::catalog::state;
 use crate::db::{Row, Tx, Value, values};
 use crate::fail_point::FailPoint;
@@ -18,6 +22,9 @@ use crate::values::{KeyRow, key_day, random_step};
 
 const READING: &str = "reading the keys";
 const WRITING: &str = "writing the keys";
+
+/// Maximum number of changed keys that are read by their prefixes; beyond it, all keys are read.
+const MAX_CHANGED: u32 = 1_000;
 
 /// Maximum number of old days deleted at once.
 const MAX_DELETED_DAYS: u32 = 1_000;
@@ -29,17 +36,17 @@ const COLUMNS: &str = "prefix, label, secret_hash, is_test, api_version, quota_r
 impl crate::Store {
     /// Returns all keys, oldest first.
     pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        Ok(self.read_keys()?.1)
+        self.db().quick_rows(READING, records)
     }
 
-    /// Returns all keys, oldest first, with the [`state`](Self::state) of the same moment.
-    pub fn read_keys(&self) -> Result<(StoreState, Vec<KeyRecord>), StoreError> {
-        self.db()
-            .quick_rows(READING, |tx| Ok((state(tx)?, records(tx)?)))
+    /// Returns the keys that changed since an earlier read, or all keys if that read isn't of this store's past.
+    pub fn read_keys(&self, since: Option<&AuditPosition>) -> Result<KeysRead, StoreError> {
+        self.db().quick_rows(READING, |tx| read(tx, since))
     }
 
-    /// Reads the keys and writes the records that `decide` returns, in one transaction, with an entry in the audit log for
-    /// each that differs.
+    /// Reads keys and writes the records that `decide` returns, in one transaction, with an entry in the audit log for each
+    /// that differs. Given `names`, only keys are read that have one as their prefix or label, or share the label of one
+    /// that has.
     ///
     /// # Errors
     ///
@@ -48,15 +55,21 @@ impl crate::Store {
     pub fn change_keys(
         &self,
         context: &AuditContext,
+        names: Option<&[&str]>,
         decide: KeyDecision<'_>,
     ) -> Result<(), StoreError> {
         let committed = FailPoint::KeysCommitted;
         self.db().write(Lock::Keys, committed, WRITING, |tx| {
-            let all = records(tx)?;
-            let changed = decide(&all);
+            let known = match names {
+                Some(names) => named(tx, names)?,
+                None => records(tx)?,
+            };
+            let changed = decide(&known);
             if changed.is_empty() {
                 return Ok(());
             }
+            let prefixes = changed.iter().map(|record| &*record.prefix);
+            let before = with_prefixes(tx, &prefixes.collect::<Vec<_>>())?;
             for record in &changed {
                 if let Some(name) = &record.assortment
                     && record.revoked_at.is_none()
@@ -67,7 +80,7 @@ impl crate::Store {
                 write(tx, &record.into())?;
                 FailPoint::KeysWritten.pass()?;
             }
-            audit::write(tx, context, written_keys(&all, &changed))?;
+            audit::write(tx, context, written_keys(&before, &changed))?;
             count(tx)?;
             FailPoint::KeysCounted.pass()?;
             tx.notify()
@@ -148,13 +161,75 @@ impl crate::Store {
     }
 }
 
-/// Returns the records to write, given all keys: new ones, and changed ones with the prefix that they had.
+/// Returns the records to write, given those that were read: new ones, and changed ones with the prefix that they had.
 pub type KeyDecision<'a> = &'a mut dyn FnMut(&[KeyRecord]) -> Vec<KeyRecord>;
+
+/// Keys of one moment.
+#[derive(Debug, Clone)]
+pub struct KeysRead {
+    /// [`state`](crate::Store::state) of that moment.
+    pub state: StoreState,
+    /// Position of that moment, for the next read.
+    pub position: AuditPosition,
+    /// True if `records` are all keys, false if they are those that changed since an earlier read.
+    pub is_whole: bool,
+    /// Keys, oldest first.
+    pub records: Vec<KeyRecord>,
+}
+
+/// Returns the keys that changed since a position, or all keys.
+pub(crate) fn read(tx: &mut Tx<'_>, since: Option<&AuditPosition>) -> Result<KeysRead, StoreError> {
+    let changed = match since {
+        Some(since) => audit::keys_since(tx, since, MAX_CHANGED)?,
+        None => None,
+    };
+    let records = match &changed {
+        Some(prefixes) => {
+            let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
+            with_prefixes(tx, &prefixes)?
+        }
+        None => records(tx)?,
+    };
+    Ok(KeysRead {
+        state: state(tx)?,
+        position: audit::position(tx)?,
+        is_whole: changed.is_none(),
+        records,
+    })
+}
 
 /// Returns all keys, oldest first.
 pub(crate) fn records(tx: &mut Tx<'_>) -> Result<Vec<KeyRecord>, StoreError> {
     let rows = rows(tx)?.into_iter();
     rows.map(|(_, row)| row?.try_into()).collect()
+}
+
+/// Returns the keys with these prefixes, oldest first.
+fn with_prefixes(tx: &mut Tx<'_>, prefixes: &[&str]) -> Result<Vec<KeyRecord>, StoreError> {
+    if prefixes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = select("where prefix = any($1)");
+    tx.rows(&sql, values![prefixes], |row| key_row(row)?.try_into())
+}
+
+/// Returns the keys with one of these names as their prefix or label, and those that share a label with one, oldest first.
+fn named(tx: &mut Tx<'_>, names: &[&str]) -> Result<Vec<KeyRecord>, StoreError> {
+    // PostgreSQL refuses texts with zero bytes; no key has one.
+    let names: Vec<&str> = (names.iter().copied())
+        .filter(|name| !name.contains('\0'))
+        .collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = "select label from vitrine.api_key where prefix = any($1)";
+    let labels: Vec<String> = tx.rows(sql, values![&names[..]], |row| row.get(0))?;
+    let labels: Vec<&str> = (labels.iter().map(String::as_str))
+        .chain(names.iter().copied())
+        .collect();
+    let sql = select("where prefix = any($1) or label = any($2)");
+    let values = values![&names[..], &labels[..]];
+    tx.rows(&sql, values, |row| key_row(row)?.try_into())
 }
 
 /// Writes the digest of each key's row, after a restore changed columns of some. All rows must be readable.
@@ -173,11 +248,16 @@ type PrefixAndRow = (String, Result<KeyRow, StoreError>);
 
 /// Returns the rows of all keys, oldest first.
 pub(crate) fn rows(tx: &mut Tx<'_>) -> Result<Vec<PrefixAndRow>, StoreError> {
-    let sql = format!(
-        "select {COLUMNS}, last_used_at from vitrine.api_key /*scan*/ \
-         left join vitrine.api_key_use using (prefix) order by created_at, prefix"
-    );
+    let sql = select("/*scan*/");
     tx.rows(&sql, &[], |row| Ok((row.lossy(0)?, key_row(row))))
+}
+
+/// Returns the SQL for the rows that a condition selects, oldest first.
+fn select(condition: &str) -> String {
+    format!(
+        "select {COLUMNS}, last_used_at from vitrine.api_key \
+         left join vitrine.api_key_use using (prefix) {condition} order by created_at, prefix"
+    )
 }
 
 /// Increments the counter of keys by a random step: after a failover to a replica that lagged, where keys are changed then,

@@ -55,7 +55,7 @@ pub use address::{IfMissing, StoreAddress};
 use check::Problem;
 use db::Db;
 pub use error::StoreError;
-pub use keys::KeyDecision;
+pub use keys::{KeyDecision, KeysRead};
 use postgres::PostgresStore;
 pub use publication::{DUPLICATE_PRODUCT, Ineffective, Publication};
 pub use publish::Publish;

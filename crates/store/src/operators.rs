@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use vitrine_model::Invalid;
 
 use crate::StoreError;
-use crate::audit::{self, AuditContext, operator_change};
+use crate::audit::{self, AuditContext, AuditPosition, operator_change};
 use crate::check::{Findings, OPERATOR};
 use crate::db::{Row, Tx, Value, values};
 use crate::digest::RowHash;
@@ -175,13 +175,13 @@ pub struct Session {
     pub used_at: Timestamp,
 }
 
-/// Entries about operators in a part of the audit log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoggedOperators {
-    /// True if an entry is about an operator.
+/// Operators that a store has or had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HadOperators {
+    /// True if there are operators, or an entry of the audit log that was read is about one.
     pub found: bool,
-    /// Number of the last entry; 0 if there is none.
-    pub last: u64,
+    /// Position of that moment in the log, for the next read.
+    pub position: AuditPosition,
 }
 
 /// Refuses a change that takes the last owner away. A row that was changed by something other than Vitrine makes nobody an owner.
@@ -215,23 +215,22 @@ impl crate::Store {
         })
     }
 
-    /// Returns what the audit log says of operators after entry `after`; 0 reads all entries.
-    pub fn logged_operators(&self, after: u64) -> Result<LoggedOperators, StoreError> {
-        let sql = "select coalesce(bool_or(subject_kind = 'operator'), false), \
-                      coalesce(max(number), $1) from vitrine.audit_entry where number > $1";
-        let found = self.db().quick(READING, |tx| {
-            tx.row(sql, values![after], |row| {
-                Ok(LoggedOperators {
-                    found: row.get(0)?,
-                    last: row.count(1)?,
-                })
+    /// Returns whether there are operators, or the audit log says that there were. It is read from `since` on, or as a whole if
+    /// that isn't of this store's past.
+    pub fn had_operators(&self, since: Option<&AuditPosition>) -> Result<HadOperators, StoreError> {
+        let sql = "select exists (select 1 from vitrine.operator) or exists \
+                      (select 1 from vitrine.audit_entry \
+                       where number > $1 and subject_kind = 'operator')";
+        self.db().quick(READING, |tx| {
+            let after = match since {
+                Some(since) => since.found_in(tx)?,
+                None => None,
+            };
+            Ok(HadOperators {
+                found: tx.value(sql, values![after.unwrap_or(0)])?,
+                position: audit::position(tx)?,
             })
-        });
-        let nothing = LoggedOperators {
-            found: false,
-            last: after,
-        };
-        Ok(found?.unwrap_or(nothing))
+        })
     }
 
     /// Returns all operators, by name.

@@ -99,7 +99,7 @@ impl Kept {
             ..KeyRecord::new(&new, KeyKind::Live, "partner", Timestamp::UNIX_EPOCH)
         };
         store
-            .change_keys(&audited::set_key(), &mut |_| vec![key.clone()])
+            .change_keys(&audited::set_key(), None, &mut |_| vec![key.clone()])
             .unwrap();
         Self { directory, store }
     }

@@ -62,9 +62,11 @@ impl KeyTable {
     /// see nothing.
     #[must_use]
     pub fn with_assortments(mut self, assortments: Arc<AssortmentTable>) -> Self {
-        for key in self.by_prefix.values_mut() {
-            key.visible = VisibleCatalog::of(&key.record, &assortments);
-        }
+        let visible = |key: &KnownKey| VisibleCatalog::of(&key.record, &assortments);
+        self.by_prefix.update(
+            |key| !key.visible.is_same(&visible(key)),
+            |key| key.visible = visible(key),
+        );
         self.assortments = assortments;
         self
     }
@@ -81,11 +83,7 @@ impl KeyTable {
     /// Returns the same keys with other assortments.
     #[must_use]
     pub fn with_other_assortments(&self, assortments: AssortmentTable) -> Self {
-        let table = Self {
-            by_prefix: self.by_prefix.clone(),
-            assortments: Arc::default(),
-        };
-        table.with_assortments(Arc::new(assortments))
+        self.clone().with_assortments(Arc::new(assortments))
     }
 
     /// Returns the assortments.
@@ -101,7 +99,9 @@ impl KeyTable {
             let before = other.get(&key.record.prefix);
             before.is_none_or(|before| key.visible.is_same(&before.visible))
         };
-        self.by_prefix.values().all(is_same)
+        self.by_prefix
+            .values_unshared(&other.by_prefix)
+            .all(is_same)
     }
 
     /// Returns the key with this prefix.

@@ -155,13 +155,14 @@ pub(super) fn list(browser: &Browser, query: Option<&str>) -> Shown {
     let known: Vec<(String, String)> = known.collect();
     let mut read = browser
         .store
-        .read_assortments(&known)
+        .read_assortments(&known, None)
         .map_err(|error| away(&error))?;
     let wanted = search.to_lowercase();
     read.names
         .retain(|(name, _)| name.to_lowercase().contains(&wanted));
     let mut keys: HashMap<&str, usize> = HashMap::new();
-    for key in read.keys.iter().filter(|key| key.revoked_at.is_none()) {
+    let records = read.keys.records.iter();
+    for key in records.filter(|key| key.revoked_at.is_none()) {
         if let Some(name) = &key.assortment {
             *keys.entry(name).or_default() += 1;
         }

@@ -13,8 +13,9 @@ use super::store_args::StoreArgs;
 use super::webhook_settings::WebhookArgs;
 use super::{Outcome, exit_with_usage_error};
 use crate::app::{self, AppSettings};
+use crate::edge::descriptors::{self, Sockets};
 use crate::live::{Follower, Live};
-use crate::webhooks::Deliverer;
+use crate::webhooks::{Deliverer, MAX_SOCKETS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +66,11 @@ impl Deliver {
             .map(|port| port.start(&app, &stores, Some(store.open_for_acts()?)))
             .transpose()?;
         let follower = Follower::start(&stores, &live, &app.endpoints.addresses, None)?;
-        let settings = self.webhooks.deliverer(store, &self.public_url, false)?;
+        let room = descriptors::make_room(Sockets {
+            connections: 0,
+            webhooks: MAX_SOCKETS,
+        });
+        let settings = (self.webhooks).deliverer(store, &self.public_url, room.webhooks, false)?;
         let deliverer = Deliverer::start(&live, &app.metrics.webhooks, settings)?;
         wait_for_signal("delivering to webhook endpoints")?;
         drop(deliverer);

@@ -10,11 +10,12 @@ use clap::Args;
 
 use super::time;
 use crate::edge::admission::Limits;
-use crate::edge::descriptors;
+use crate::edge::descriptors::{self, Sockets};
 use crate::edge::listen::{Address, Listener, listen_all, without_address};
 use crate::edge::server;
 use crate::edge::socket::Timeouts;
 use crate::edge::tls::{Certificates, TlsSettings};
+use crate::webhooks::MAX_SOCKETS;
 
 /// Settings of listeners and connections.
 #[derive(Debug, Args)]
@@ -171,15 +172,19 @@ impl EdgeArgs {
         Listening::new(listeners, scheme, public_url)
     }
 
-    /// Returns the server's settings.
-    pub(super) fn settings(&self) -> anyhow::Result<server::EdgeSettings> {
+    /// Returns the server's settings, and the number of sockets for webhooks if it delivers them.
+    pub(super) fn settings(&self, delivers: bool) -> anyhow::Result<(server::EdgeSettings, usize)> {
         let certificates = self.tls_settings().map(Certificates::load).transpose()?;
+        let room = descriptors::make_room(Sockets {
+            connections: self.max_connections as usize,
+            webhooks: if delivers { MAX_SOCKETS } else { 0 },
+        });
         let limits = Limits {
-            connections: descriptors::make_room(self.max_connections as usize),
+            connections: room.connections,
             per_address: self.max_connections_per_address as usize,
             ..Limits::default()
         };
-        Ok(server::EdgeSettings {
+        let settings = server::EdgeSettings {
             timeouts: Timeouts {
                 age: self.connection_age,
                 ..Timeouts::default()
@@ -188,7 +193,8 @@ impl EdgeArgs {
             certificates: certificates.map(Arc::new),
             drain_delay: self.drain_delay,
             drain_timeout: self.drain_timeout,
-        })
+        };
+        Ok((settings, room.webhooks))
     }
 }
 

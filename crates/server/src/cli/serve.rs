@@ -161,7 +161,7 @@ impl Serve {
             let logs = serve.logs;
             Ok(Box::new(move || logs.apply_level()))
         });
-        let mut edge = self.edges.settings()?;
+        let (mut edge, sockets) = self.edges.settings(self.deliver_webhooks)?;
         let proxies = self.proxies.proxies();
         let trusted = proxies.clone();
         // All clients of a proxy have its address.
@@ -202,7 +202,10 @@ impl Serve {
             cache_mib: self.cache_mib,
             reload,
             webhooks: (self.deliver_webhooks)
-                .then(|| self.webhooks.deliverer(store, &listening.public_url, true))
+                .then(|| {
+                    self.webhooks
+                        .deliverer(store, &listening.public_url, sockets, true)
+                })
                 .transpose()?,
             acts_store,
         };

@@ -48,6 +48,7 @@ impl WebhookArgs {
         &self,
         store: &StoreArgs,
         public_url: &str,
+        sockets: usize,
         is_paced: bool,
     ) -> Result<DelivererSettings, StoreError> {
         Ok(DelivererSettings {
@@ -56,6 +57,7 @@ impl WebhookArgs {
             key_file: self.key_file.webhook_key_file.clone(),
             networks: self.webhook_networks.clone(),
             is_paced,
+            sockets,
         })
     }
 }

@@ -10,7 +10,7 @@ use vitrine_model::assortment::{
     Assortment, AssortmentState, AssortmentTable, FormerVersion, KnownAssortment, NewVersion,
 };
 use vitrine_model::changes::StateId;
-use vitrine_model::key::{KeyRecord, KeyTable};
+use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::assortment::{AssortmentVersion, LiveAssortments};
 
@@ -27,13 +27,18 @@ pub(super) fn known_versions(table: &AssortmentTable) -> Vec<(String, String)> {
 }
 
 /// Returns the assortments after a read of the store, and true if former versions of theirs are missing, of which a client may have
-/// a token from another server: they have to be read. `before` are the keys, with the assortments, as known until then.
-pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> (AssortmentTable, bool) {
+/// a token from another server: they have to be read. `before` are the keys, with the assortments, as known until then;
+/// `now` are the keys that were read.
+pub(super) fn updated(
+    before: &KeyTable,
+    now: &KeyTable,
+    read: &LiveAssortments,
+) -> (AssortmentTable, bool) {
     let table = before.assortments();
     let mut kept: HashSet<&str> = read.names.iter().map(|(name, _)| name.as_str()).collect();
     let state = AssortmentState {
-        counter: read.state.assortments,
-        accepted_at: read.state.assortments_accepted,
+        counter: read.keys.state.assortments,
+        accepted_at: read.keys.state.assortments_accepted,
     };
     let was_accepted = state.accepted_at > table.state.accepted_at;
     let goes_back = state.counter < table.state.counter || goes_back(table, read);
@@ -59,7 +64,7 @@ pub(super) fn updated(before: &KeyTable, read: &LiveAssortments) -> (AssortmentT
     if was_accepted {
         updated.held.clear();
     } else if goes_back {
-        hold(before, &read.keys, &mut updated);
+        hold(before, now, &mut updated);
     }
     (updated, has_gap)
 }
@@ -85,16 +90,10 @@ pub(super) fn is_history_of(table: &AssortmentTable, history: &[AssortmentVersio
 
 /// Holds the keys that had an assortment and now have none, another one or another version of it: the database was put back,
 /// and nobody could be asked whether they may see more (docs/contract/assortments.md#databases-put-back).
-fn hold(before: &KeyTable, now: &[KeyRecord], updated: &mut AssortmentTable) {
-    let former: HashMap<&str, &KeyRecord> = before
-        .records()
-        .map(|record| (record.prefix.as_str(), record))
-        .collect();
-    for record in now {
-        let Some(name) = former
-            .get(record.prefix.as_str())
-            .and_then(|former| former.assortment.as_deref())
-        else {
+fn hold(before: &KeyTable, now: &KeyTable, updated: &mut AssortmentTable) {
+    for record in now.records() {
+        let former = before.get(&record.prefix);
+        let Some(name) = former.and_then(|former| former.record.assortment.as_deref()) else {
             continue;
         };
         let version = |table: &AssortmentTable| table.get(name).map(|known| known.live().id());

@@ -6,6 +6,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use vitrine_model::key::{KeyRecord, KeyTable};
 use vitrine_store::StoreError;
+use vitrine_store::audit::AuditPosition;
 use vitrine_store::record::StoreState;
 
 use super::StateDirectory;
@@ -26,6 +27,8 @@ pub(super) struct KeyPoll {
     followed: FollowContext,
     /// State of keys and assortments, as last read.
     seen: Option<KeyState>,
+    /// Position of the live keys; none if nothing proves it: then all keys are read.
+    position: Option<AuditPosition>,
     /// True once the former versions of assortments were read; until some are missing.
     is_history_read: bool,
     file: Option<(StateDirectory, KeysFileWriter)>,
@@ -43,6 +46,7 @@ impl KeyPoll {
             })?,
             followed,
             seen: None,
+            position: None,
             is_history_read: false,
         })
     }
@@ -57,29 +61,79 @@ impl KeyPoll {
         }
     }
 
-    /// Lets revocations and other changes of known keys take effect before changed rules are read, which may take long. What
-    /// a key sees changes only with the rules.
-    fn revoke_first(&self, state: &StoreState) -> Result<(), StoreError> {
-        let FollowContext { store, live, .. } = &self.followed;
-        let are_rules_changed =
-            |(_, [_, assortments], _): &KeyState| *assortments != state.assortments;
-        if !self.seen.as_ref().is_some_and(are_rules_changed) {
-            return Ok(());
-        }
-        let (read, records) = store.read_keys()?;
-        self.followed.refuse_emptied(&read)?;
-        let before = live.keys();
-        let as_before = |record: KeyRecord| {
-            let assortment = before.get(&record.prefix)?.record.assortment.clone();
-            Some(KeyRecord {
-                assortment,
-                ..record
-            })
+    /// Reads the keys that changed, and the assortments if they changed.
+    fn read(&mut self) -> Result<(), StoreError> {
+        // A read that fails midway leaves keys of which no position is known.
+        let since = self.position.take();
+        let known = self.followed.live.keys();
+        let before = self.before();
+        let state = match self.read_keys(&known, since.as_ref())? {
+            Some(state) => state,
+            None => self.read_assortments(&known, &before, since.as_ref())?,
         };
-        let records = records.into_iter().filter_map(as_before).collect();
-        let keys = KeyTable::new(records, &before);
-        live.set_keys(keys.with_assortments(Arc::clone(before.assortments())));
+        self.seen = Some(key_state(&state));
         Ok(())
+    }
+
+    /// Reads keys alone; returns the state, or `None` if the assortments have to be read, too. They may take long: until
+    /// then, revocations and other changes of known keys take effect, but what a key sees changes only with the rules.
+    fn read_keys(
+        &mut self,
+        known: &KeyTable,
+        since: Option<&AuditPosition>,
+    ) -> Result<Option<StoreState>, StoreError> {
+        let FollowContext { store, live, .. } = &self.followed;
+        let Some(seen) = &self.seen else {
+            return Ok(None);
+        };
+        let mut read = store.read_keys(since)?;
+        self.followed.refuse_emptied(&read.state)?;
+        let has_same_assortments = of_assortments(seen) == of_assortments(&key_state(&read.state));
+        if !has_same_assortments {
+            let as_before = |record: KeyRecord| {
+                let assortment = known.get(&record.prefix)?.record.assortment.clone();
+                Some(KeyRecord {
+                    assortment,
+                    ..record
+                })
+            };
+            read.records = read.records.into_iter().filter_map(as_before).collect();
+        }
+        let keys = match read.is_whole {
+            true => {
+                KeyTable::new(read.records, known).with_assortments(Arc::clone(known.assortments()))
+            }
+            false => known.with_changed(read.records),
+        };
+        live.set_keys(keys);
+        if !has_same_assortments {
+            return Ok(None);
+        }
+        self.position = Some(read.position);
+        Ok(Some(read.state))
+    }
+
+    /// Reads assortments, and keys over those that were known before; returns the state, which may be newer or, after a
+    /// failover, another database's.
+    fn read_assortments(
+        &mut self,
+        known: &KeyTable,
+        before: &KeyTable,
+        since: Option<&AuditPosition>,
+    ) -> Result<StoreState, StoreError> {
+        let FollowContext { store, live, .. } = &self.followed;
+        let mut read = store.read_assortments(&known_versions(before.assortments()), since)?;
+        self.followed.refuse_emptied(&read.keys.state)?;
+        let records = std::mem::take(&mut read.keys.records);
+        let keys = match read.keys.is_whole {
+            true => KeyTable::new(records, known),
+            false => known.with_changed(records),
+        };
+        let (assortments, has_gap) = updated(before, &keys, &read);
+        self.is_history_read &= !has_gap;
+        live.set_keys(keys.with_assortments(Arc::new(assortments)));
+        self.position = Some(read.keys.position);
+        Ok(read.keys.state)
     }
 
     /// Reads the former versions of assortments that aren't known: the changes feed tells what differs since them.
@@ -106,26 +160,16 @@ impl KeyPoll {
 
     /// Reads keys and assortments if they changed. Returns when the store was asked.
     fn follow_keys(&mut self) -> Result<Instant, StoreError> {
-        let FollowContext { store, live, .. } = &self.followed;
         // Before the query, which may take long.
         let (asked, asked_at) = (Instant::now(), BootTime::now());
-        let state = store.state()?;
+        let state = self.followed.store.state()?;
         self.followed.refuse_emptied(&state)?;
         let is_new = self.seen.as_ref() != Some(&key_state(&state));
         if is_new {
             PanicPoint::FollowKeys.pass();
-            let before = self.before();
-            self.revoke_first(&state)?;
-            // The state of this read, which may be newer or, after a failover, another database's.
-            let read = store.read_assortments(&known_versions(before.assortments()))?;
-            self.followed.refuse_emptied(&read.state)?;
-            let (assortments, has_gap) = updated(&before, &read);
-            self.is_history_read &= !has_gap;
-            let keys = KeyTable::new(read.keys, &live.keys());
-            live.set_keys(keys.with_assortments(Arc::new(assortments)));
-            self.seen = Some(key_state(&read.state));
+            self.read()?;
         }
-        live.contact.record(asked_at);
+        self.followed.live.contact.record(asked_at);
         if let (true, Some((_, writer))) = (is_new, &self.file) {
             writer.write();
         }
@@ -163,6 +207,13 @@ type KeyState = (String, [u64; 2], Option<Timestamp>);
 pub(super) fn key_state(state: &StoreState) -> KeyState {
     let counters = [state.keys, state.assortments];
     (state.store_id.clone(), counters, state.assortments_accepted)
+}
+
+/// Returns the values that identify a state of assortments.
+fn of_assortments(
+    (store_id, [_, assortments], accepted): &KeyState,
+) -> (&str, u64, &Option<Timestamp>) {
+    (store_id, *assortments, accepted)
 }
 
 impl PollTask for KeyPoll {

@@ -262,7 +262,11 @@ fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
     let mut written = None;
     loop {
         let changed = match changes.recv_timeout(REFRESH_INTERVAL) {
-            Ok(()) => true,
+            Ok(()) => {
+                // One write is enough for all changes that wait.
+                while changes.try_recv().is_ok() {}
+                true
+            }
             Err(RecvTimeoutError::Timeout) => false,
             Err(RecvTimeoutError::Disconnected) => return,
         };

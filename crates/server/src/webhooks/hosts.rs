@@ -5,8 +5,6 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::MAX_FAILING_IN_FLIGHT;
-
 /// Maximum number of attempts at a time for one host.
 const MAX_AT_A_TIME: usize = 8;
 
@@ -17,7 +15,7 @@ const MAX_HOSTS: usize = 1_024;
 const OVERLOADED: [u16; 4] = [429, 502, 503, 504];
 
 /// Queue of endpoints.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hosts {
     by_name: HashMap<String, Host>,
     /// Hosts with a free place and an endpoint that waits, each once, in turn: for endpoints that don't fail, and for those
@@ -26,6 +24,7 @@ pub(super) struct Hosts {
     /// Failing endpoints that wait or are in flight.
     failing: HashSet<String>,
     failing_in_flight: usize,
+    max_failing_in_flight: usize,
     /// True if it is the turn of a failing endpoint.
     is_failing_next: bool,
 }
@@ -66,6 +65,18 @@ impl Host {
 }
 
 impl Hosts {
+    /// Returns an empty queue that lets this number of failing endpoints be in flight.
+    pub(super) fn new(max_failing_in_flight: usize) -> Self {
+        Self {
+            by_name: HashMap::new(),
+            ready: Default::default(),
+            failing: HashSet::new(),
+            failing_in_flight: 0,
+            max_failing_in_flight,
+            is_failing_next: false,
+        }
+    }
+
     /// Adds an endpoint. `is_failing` if its last attempt failed.
     pub(super) fn push(&mut self, host: &str, endpoint: String, is_failing: bool) {
         if is_failing {
@@ -91,7 +102,7 @@ impl Hosts {
     }
 
     fn take(&mut self, is_failing: bool) -> Option<String> {
-        if is_failing && self.failing_in_flight >= MAX_FAILING_IN_FLIGHT {
+        if is_failing && self.failing_in_flight >= self.max_failing_in_flight {
             return None;
         }
         let class = usize::from(is_failing);
@@ -151,13 +162,15 @@ impl Hosts {
 mod tests {
     use super::*;
 
+    const MAX_FAILING: usize = 128;
+
     fn taken(hosts: &mut Hosts) -> Vec<String> {
         std::iter::from_fn(|| hosts.next()).collect()
     }
 
     #[test]
     fn host_gets_eight_at_a_time_and_others_dont_wait() {
-        let mut hosts = Hosts::default();
+        let mut hosts = Hosts::new(MAX_FAILING);
         for number in 0..20 {
             hosts.push("slow", format!("s{number}"), false);
         }
@@ -171,7 +184,7 @@ mod tests {
 
     #[test]
     fn overloaded_host_gets_fewer() {
-        let mut hosts = Hosts::default();
+        let mut hosts = Hosts::new(MAX_FAILING);
         for number in 0..40 {
             hosts.push("a", number.to_string(), false);
         }
@@ -207,12 +220,12 @@ mod tests {
 
     #[test]
     fn failing_endpoints_take_a_part_of_the_places() {
-        let mut hosts = Hosts::default();
-        for number in 0..2 * MAX_FAILING_IN_FLIGHT {
+        let mut hosts = Hosts::new(MAX_FAILING);
+        for number in 0..2 * MAX_FAILING {
             hosts.push(&format!("h{number}"), format!("f{number}"), true);
         }
         let first = taken(&mut hosts);
-        assert_eq!(first.len(), MAX_FAILING_IN_FLIGHT);
+        assert_eq!(first.len(), MAX_FAILING);
         hosts.push("good", "g".to_owned(), false);
         assert_eq!(taken(&mut hosts), ["g"]);
         // It failed meanwhile, but took a place of the others.
@@ -224,7 +237,7 @@ mod tests {
 
     #[test]
     fn failing_endpoints_take_half_of_a_host() {
-        let mut hosts = Hosts::default();
+        let mut hosts = Hosts::new(MAX_FAILING);
         for number in 0..20 {
             hosts.push("shared", format!("f{number}"), true);
         }
@@ -241,7 +254,7 @@ mod tests {
 
     #[test]
     fn failing_and_good_endpoints_take_turns() {
-        let mut hosts = Hosts::default();
+        let mut hosts = Hosts::new(MAX_FAILING);
         for number in 0..3 {
             hosts.push(&format!("a{number}"), format!("g{number}"), false);
             hosts.push(&format!("b{number}"), format!("f{number}"), true);

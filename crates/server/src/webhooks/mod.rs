@@ -55,9 +55,8 @@ const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(5);
 /// Maximum number of attempts in flight. Receivers that hang take one each, for 15 s.
 const MAX_IN_FLIGHT: usize = 512;
 
-/// Maximum number of attempts in flight at endpoints whose last attempt failed. The other places are kept for those that
-/// don't fail.
-const MAX_FAILING_IN_FLIGHT: usize = MAX_IN_FLIGHT / 4;
+/// Maximum number of sockets: of attempts in flight, and as many that are idle.
+pub const MAX_SOCKETS: usize = 2 * MAX_IN_FLIGHT;
 
 /// Settings of a deliverer.
 pub struct DelivererSettings {
@@ -71,6 +70,21 @@ pub struct DelivererSettings {
     pub networks: Vec<IpNet>,
     /// True in a server: attempts begin at a pace that its clients' requests don't wait for.
     pub is_paced: bool,
+    /// Maximum number of sockets, at most [`MAX_SOCKETS`].
+    pub sockets: usize,
+}
+
+impl DelivererSettings {
+    /// Returns the maximum number of attempts in flight.
+    fn max_in_flight(&self) -> usize {
+        (self.sockets / 2).max(1)
+    }
+
+    /// Returns the maximum number of attempts in flight at endpoints whose last attempt failed. The other places are kept
+    /// for those that don't fail.
+    fn max_failing(&self) -> usize {
+        (self.max_in_flight() / 4).max(1)
+    }
 }
 
 impl fmt::Debug for DelivererSettings {
@@ -80,6 +94,7 @@ impl fmt::Debug for DelivererSettings {
             .field("key_file", &self.key_file)
             .field("networks", &self.networks)
             .field("is_paced", &self.is_paced)
+            .field("sockets", &self.sockets)
             .finish_non_exhaustive()
     }
 }
@@ -138,7 +153,7 @@ impl Deliverer {
         let shared = Arc::new(Shared {
             live: Arc::clone(live),
             metrics: Arc::clone(metrics),
-            sender: Sender::new(&settings.networks)?,
+            sender: Sender::new(&settings.networks, settings.max_in_flight())?,
             settings,
             store_calls: store_calls.handle().clone(),
         });

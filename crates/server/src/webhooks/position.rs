@@ -58,8 +58,9 @@ pub fn replay_position(endpoint: &Endpoint, revision: &Revision) -> anyhow::Resu
 
 /// Returns the position of a revision. Rules and texts are the current ones.
 fn position_of_revision(store: &Store, key: &str, revision: &Revision) -> anyhow::Result<String> {
-    let live = store.read_assortments(&[])?;
-    let Some(record) = live.keys.iter().find(|record| record.prefix == key) else {
+    let live = store.read_assortments(&[], None)?;
+    let mut records = live.keys.records.iter();
+    let Some(record) = records.find(|record| record.prefix == key) else {
         bail!("there is no key {key}; `vitrine keys list` shows all");
     };
     let name = record.assortment.as_ref();
@@ -67,7 +68,7 @@ fn position_of_revision(store: &Store, key: &str, revision: &Revision) -> anyhow
     let position = Position {
         number: revision.number,
         revision: StateId::of_revision(&revision.id),
-        texts: StateId::of_texts(live.state.texts),
+        texts: StateId::of_texts(live.keys.state.texts),
         assortment: version.map_or_else(StateId::default, |(_, id)| StateId::of_assortment(id)),
     };
     Ok(position_text(&position))

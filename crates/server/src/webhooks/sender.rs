@@ -1,11 +1,12 @@
 //! Sending of events: one request, whose connection goes only to allowed addresses (docs/contract/webhooks.md#requests).
 
+use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use reqwest::redirect::Policy;
@@ -24,6 +25,13 @@ const MAX_DRAIN: Duration = Duration::from_secs(1);
 
 /// Maximum number of idle connections to one host.
 const MAX_IDLE: usize = 8;
+
+/// Time after which an idle connection is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Time after an attempt at which none of the connections that its host had then is idle: it may take 15 s, and the pool looks
+/// for old ones at intervals of their timeout.
+const KEPT: Duration = Duration::from_secs(90);
 
 /// Maximum `Retry-After` that is obeyed.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -71,20 +79,44 @@ pub struct Sender {
     secure: Client,
     /// For named networks only, without TLS.
     plain: Client,
+    kept: Arc<Mutex<KeptHosts>>,
+}
+
+/// Hosts whose connections stay open after an attempt.
+#[derive(Debug)]
+struct KeptHosts {
+    max: usize,
+    /// Time of the last attempt at each.
+    last: HashMap<String, Instant>,
+}
+
+impl KeptHosts {
+    /// Returns whether the connection of an attempt stays open for the next one to its host.
+    fn keeps(&mut self, host: &str, now: Instant) -> bool {
+        if !self.last.contains_key(host) && self.last.len() >= self.max {
+            self.last.retain(|_, last| now.duration_since(*last) < KEPT);
+        }
+        let keeps = self.last.contains_key(host) || self.last.len() < self.max;
+        if keeps {
+            self.last.insert(host.to_owned(), now);
+        }
+        keeps
+    }
 }
 
 impl Sender {
-    /// Returns a sender that also sends to these private networks.
+    /// Returns a sender that also sends to these private networks, and keeps at most this number of idle connections.
     ///
     /// # Errors
     ///
     /// If TLS can't be set up.
-    pub fn new(networks: &[IpNet]) -> anyhow::Result<Self> {
+    pub fn new(networks: &[IpNet], max_idle: usize) -> anyhow::Result<Self> {
         let networks: Arc<[IpNet]> = networks.into();
         let client = |is_allowed: JudgingResolver<_>| {
             let builder = outside::builder()?
                 .redirect(Policy::none())
                 .no_proxy()
+                .pool_idle_timeout(IDLE_TIMEOUT)
                 .pool_max_idle_per_host(MAX_IDLE);
             let client = builder.dns_resolver(is_allowed).build();
             client.context("can't make an HTTP client")
@@ -97,6 +129,10 @@ impl Sender {
             secure: client(judge(true))?,
             plain: client(judge(false))?,
             networks,
+            kept: Arc::new(Mutex::new(KeptHosts {
+                max: max_idle / MAX_IDLE,
+                last: HashMap::new(),
+            })),
         })
     }
 
@@ -153,10 +189,19 @@ impl Sender {
             true => &[HEADERS, OLDER_HEADERS],
             false => &[HEADERS],
         };
-        let request = client
+        let keeps = {
+            // Both clients have idle connections of their own.
+            let host = format!("{}://{}", url.scheme(), url.authority());
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.keeps(&host, Instant::now())
+        };
+        let mut request = client
             .post(url)
             .header(CONTENT_TYPE, "application/json")
             .body(outgoing.body);
+        if !keeps {
+            request = request.header(CONNECTION, "close");
+        }
         let request = names
             .iter()
             .fold(request, |request, [id, time, signature]| {
@@ -234,7 +279,23 @@ mod tests {
 
     fn sender(networks: &[&str]) -> Sender {
         let networks: Vec<IpNet> = networks.iter().map(|net| net.parse().unwrap()).collect();
-        Sender::new(&networks).unwrap()
+        Sender::new(&networks, 0).unwrap()
+    }
+
+    #[test]
+    fn connections_of_few_hosts_stay_open() {
+        let mut hosts = KeptHosts {
+            max: 2,
+            last: HashMap::new(),
+        };
+        let began = Instant::now();
+        let mut keeps = |host, seconds| hosts.keeps(host, began + Duration::from_secs(seconds));
+        assert!(keeps("a", 0) && keeps("b", 0));
+        assert!(!keeps("c", 1));
+        assert!(keeps("a", 80) && keeps("b", 5));
+        assert!(!keeps("c", 94));
+        assert!(keeps("c", 95), "nothing of b is idle any more");
+        assert!(!keeps("b", 96));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::event::{EventSource, News};
 use super::hosts::Hosts;
 use super::secret::KeyFile;
 use super::seen::Seen;
-use super::{MAX_IN_FLIGHT, Shared, updates};
+use super::{Shared, updates};
 use crate::error_chain::ErrorChain;
 use crate::panic_point::PanicPoint;
 
@@ -65,11 +65,11 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self {
+            hosts: Hosts::new(shared.settings.max_failing()),
             shared,
             key: None,
             state: WebhookState::default(),
             entries: HashMap::new(),
-            hosts: Hosts::default(),
             next_turn: None,
             timers: BinaryHeap::new(),
             attempts: JoinSet::new(),
@@ -348,7 +348,7 @@ impl Work {
 
     /// Returns the endpoints whose turn it is.
     pub(super) fn turns(&mut self) -> Vec<String> {
-        let mut free = MAX_IN_FLIGHT.saturating_sub(self.attempts.len());
+        let mut free = (self.shared.settings.max_in_flight()).saturating_sub(self.attempts.len());
         let now = Instant::now();
         self.next_turn.take_if(|next| *next <= now);
         if self.shared.settings.is_paced {

@@ -9,7 +9,8 @@ use vitrine_store::record::{CatalogItem, Moment};
 use vitrine_store::webhooks::Endpoint;
 use vitrine_store::{IfMissing, StoreError};
 
-/// Contents of a store without its random parts and times: products, overrides, texts, keys, operators, assortments, the audit log.
+/// Contents of a store without its random parts and times: products, overrides, texts, keys, operators,
+/// assortments, webhook endpoints, the audit log.
 pub type State = Vec<String>;
 
 /// The state of a store; one that isn't there holds as much as an empty one.
@@ -71,8 +72,9 @@ pub fn state(path: &Path) -> State {
     state.extend(rules);
     let endpoints = store.endpoints().expect("endpoints");
     // A restore pauses them before it replaces anything.
-    let address = |endpoint: &Endpoint| format!("endpoint {}", endpoint.url);
-    state.extend(endpoints.iter().map(address));
+    let waits = |one: &Endpoint| one.progress.next_attempt_at.is_some();
+    let endpoint = |one: &Endpoint| format!("endpoint {}, waits: {}", one.url, waits(one));
+    state.extend(endpoints.iter().map(endpoint));
     let mut entries = store.audit(None, u32::MAX).expect("an audit log");
     // A crash may lose that of a change that was made.
     entries.retain(|entry| entry.subject_kind != "webhook");

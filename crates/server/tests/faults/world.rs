@@ -3,9 +3,11 @@
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use vitrine_store::IfMissing;
 use vitrine_store::record::Moment;
+use vitrine_store::webhooks::{DeliveryUpdate, PendingEvent, Progress};
 
 use crate::harness::{Page, Server, Store, Web, gift_card, text};
 use crate::state::{State, state};
@@ -16,7 +18,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// Store that it writes to: `vitrine.db` has a past, `other.db` isn't there.
     pub store: &'static str,
-    /// `TEXT` stands for the digest of a live text, `WEB` for another server.
+    /// `TEXT` stands for the digest of a live text, `WEB` for another server, `READER` for a key, `ENDPOINT` for its webhook
+    /// endpoint.
     pub arguments: &'static [&'static str],
 }
 
@@ -33,7 +36,7 @@ const fn scenario(
 }
 
 /// Every way to write.
-pub const SCENARIOS: [Scenario; 21] = [
+pub const SCENARIOS: [Scenario; 22] = [
     scenario(
         "load",
         "vitrine.db",
@@ -94,6 +97,7 @@ pub const SCENARIOS: [Scenario; 21] = [
             "https://partner.example/second",
         ],
     ),
+    scenario("retry", "vitrine.db", &["webhooks", "retry", "ENDPOINT"]),
     scenario("backup", "vitrine.db", &["backup", "copy.db"]),
     scenario("restore", "vitrine.db", &["restore", "--yes", "backup.db"]),
     scenario("first-load", "other.db", &["load", "new.ndjson"]),
@@ -109,6 +113,8 @@ struct Template {
     reader: String,
     /// The digest of a live text.
     text: String,
+    /// Id of a webhook endpoint whose event waits for another attempt.
+    endpoint: String,
     /// Another server, with a text and a catalog.
     web: Web,
 }
@@ -157,6 +163,39 @@ fn lines(products: impl Iterator<Item = Value>) -> String {
     products.map(|product| format!("{product}\n")).collect()
 }
 
+/// Lets an event of the store's webhook endpoint wait for another attempt, as after a failed one; returns the endpoint's id.
+fn let_wait(store: &Store) -> String {
+    let opened = vitrine_store::open(&store.url(), IfMissing::Refuse).expect("a store");
+    let id = opened.endpoints().expect("endpoints").remove(0).id;
+    let taken = opened.take_endpoints(std::slice::from_ref(&id));
+    let (lease, endpoint) = taken.expect("taken").remove(0);
+    let position = endpoint.progress.position;
+    let progress = Progress {
+        pending: Some(PendingEvent {
+            id: "msg_1".to_owned(),
+            body: "{}".to_owned(),
+            end: position.clone(),
+            failures: 1,
+        }),
+        failing_since: Some(Timestamp::UNIX_EPOCH),
+        next_attempt_at: Some(Timestamp::now() + SignedDuration::from_hours(24)),
+        position,
+    };
+    let update = DeliveryUpdate {
+        lease,
+        progress,
+        attempt: None,
+        disable: None,
+        tested: None,
+        release: true,
+    };
+    assert_eq!(
+        opened.update_deliveries(&[update]).expect("written"),
+        [true]
+    );
+    id
+}
+
 fn template() -> &'static Template {
     static TEMPLATE: OnceLock<Template> = OnceLock::new();
     TEMPLATE.get_or_init(|| {
@@ -174,6 +213,7 @@ fn template() -> &'static Template {
             .args(["--url", "https://partner.example/first"])
             .current_dir(store.path(""));
         assert!(endpoint.output().expect("vitrine runs").status.success());
+        let endpoint = let_wait(&store);
         store.ok(&["backup", &store.path("backup.db").display().to_string()]);
         let rules = store.write("old.json", r#"{"allow": [{"codes": ["P03"]}]}"#);
         store.ok(&["assortments", "set", "nordic", &rules.display().to_string()]);
@@ -197,6 +237,7 @@ fn template() -> &'static Template {
             store,
             reader,
             text,
+            endpoint,
             web,
         }
     })
@@ -239,6 +280,7 @@ impl World {
                 "TEXT" => template().text.as_str(),
                 "WEB" => &web,
                 "READER" => &template().reader,
+                "ENDPOINT" => &template().endpoint,
                 other => other,
             })
             .collect();

@@ -160,7 +160,7 @@ fn key_changed_while_its_confirmation_waits_keeps_its_values() {
     };
     let again = thread::scope(|scope| {
         let mut click = None;
-        let changed = held.change_keys(&context, &mut |records| {
+        let changed = held.change_keys(&context, None, &mut |records| {
             // It compares what was shown, and then waits for this change.
             click = Some(scope.spawn(|| confirm(first)));
             thread::sleep(Duration::from_millis(700));

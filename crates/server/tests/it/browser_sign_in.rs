@@ -86,6 +86,29 @@ fn console_that_had_operators_stays_closed() {
 }
 
 #[test]
+fn console_asks_for_the_operators_of_the_store_in_place() {
+    let console = console();
+    for label in ["one", "two", "three"] {
+        console.store.key(label, &[]);
+    }
+    let status = || console.get("/catalog", &[]).status;
+    let replaced = |id: &str| {
+        let sql = format!("delete from audit_entry; update state set store_id = '{id}'");
+        console.store.sql(&sql);
+    };
+    assert_eq!(status(), 200);
+    // Its log is shorter than the one that was read.
+    replaced("other");
+    console.add("ines", "viewer");
+    console.store.ok(&["operators", "remove", "ines"]);
+    assert_eq!(status(), 303);
+    console.store.sql("delete from audit_entry");
+    assert_eq!(status(), 303, "the same store is known to have had one");
+    replaced("another");
+    assert_eq!(status(), 200);
+}
+
+#[test]
 fn beyond_loopback_the_cookie_is_secure_and_for_this_host() {
     let console = Console::open(
         Store::of(&[gift_card("A-1")]),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use socket2::{Domain, Socket, Type};
+use vitrine::edge::descriptors::{Sockets, make_room};
 
 use crate::harness::{
     Certificate, KeepAlive, Reply, Scrape, Server, Store, scrape, text, wait_for,
@@ -282,8 +283,14 @@ fn bad_connections() -> usize {
 fn thousand_bad_connections_are_cut_at_their_limit() {
     let count = bad_connections();
     // This process needs descriptors too.
-    let room = vitrine::edge::descriptors::make_room(count * 2);
-    assert!(room >= count, "too few descriptors for this test");
+    let room = make_room(Sockets {
+        connections: count * 2,
+        webhooks: 0,
+    });
+    assert!(
+        room.connections >= count,
+        "too few descriptors for this test"
+    );
     let (_store, key, server) = served(&["--max-connections-per-address", "100000"]);
     for (bad, limit) in [
         (Bad::SendsNothing, 5),

@@ -193,6 +193,40 @@ fn revoked_key_is_refused_by_a_running_server() {
 }
 
 #[test]
+fn revocation_is_seen_beside_an_unreadable_key() {
+    let store = catalog();
+    let key = store.key("partner", &[]);
+    let other = store.key("other", &[]);
+    let server = store.serve();
+    assert_eq!(server.get(&key, "/v2/ping").status, 200);
+    // Only what changed is read.
+    store.sql("update api_key set quota_requests = -1, quota_seconds = 60 where label = 'other'");
+    store.ok(&["keys", "revoke", "partner"]);
+    wait_for_status(&server, &key, 401);
+    assert_eq!(server.get(&other, "/v2/ping").status, 200);
+    let late = store.key("late", &[]);
+    wait_for_status(&server, &late, 200);
+}
+
+#[test]
+fn key_of_a_lost_change_is_refused_once_keys_change() {
+    let store = catalog();
+    let kept = store.key("kept", &[]);
+    let lost = store.key("lost", &[]);
+    let server = store.serve();
+    assert_eq!(server.get(&lost, "/v2/ping").status, 200);
+    // As a copy of the store that was behind, put in its place.
+    store.sql("delete from audit_entry where number > 1; delete from api_key where label = 'lost'");
+    let new = store.key("new", &[]);
+    wait_for_status(&server, &new, 200);
+    assert_eq!(server.get(&lost, "/v2/ping").status, 401);
+    assert_eq!(server.get(&kept, "/v2/ping").status, 200);
+    store.ok(&["keys", "revoke", "kept"]);
+    wait_for_status(&server, &kept, 401);
+    assert_eq!(server.get(&new, "/v2/ping").status, 200);
+}
+
+#[test]
 fn new_key_is_accepted_by_a_running_server() {
     let store = catalog();
     let server = store.serve();

@@ -138,6 +138,7 @@ create table vitrine.api_key (
     rotated_at      bigint,
     digest          bytea not null
 );
+create index api_key_label on vitrine.api_key (label);
 
 create table vitrine.api_key_use (
     prefix        text collate "C" primary key,

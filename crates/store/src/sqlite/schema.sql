@@ -142,6 +142,7 @@ create table api_key (
     rotated_at      integer,
     digest          blob not null -- of all other columns: tells a row that something other than Vitrine changed
 ) strict;
+create index api_key_label on api_key (label);
 
 -- Apart from api_key: servers write it every minute, and it is no change of a key.
 create table api_key_use (

@@ -52,7 +52,7 @@ fn too_many_assortments_are_refused() {
         set(&store, "last", Some("two"));
         set(&store, "n1", None);
         set(&store, "more", Some("one"));
-        let read = store.read_assortments(&[("last".to_owned(), last.id)]);
+        let read = store.read_assortments(&[("last".to_owned(), last.id)], None);
         assert_eq!(read.unwrap().changed.len(), 10_000);
     });
 }

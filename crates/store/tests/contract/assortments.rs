@@ -191,7 +191,7 @@ fn keys_name_live_ones(store: &Store) {
         };
         let changed = vec![record(8, 8), wrong];
         let error = store
-            .change_keys(&crate::audited::set_key(), &mut |_| changed.clone())
+            .change_keys(&crate::audited::set_key(), None, &mut |_| changed.clone())
             .unwrap_err();
         assert!(matches!(error, StoreError::NoAssortment { .. }), "{error}");
         assert_eq!(names(), expected(Some("a")));
@@ -219,14 +219,14 @@ fn only_unknown_ones_are_read(store: &Store) {
         .collect();
     set(store, "gone", Some("one"));
     write(store, &[assigned(1, "a")]);
-    let read = store.read_assortments(&[]).unwrap();
-    assert_eq!(read.state, store.state().unwrap());
-    assert_eq!(read.keys[0].assortment.as_deref(), Some("a"));
+    let read = store.read_assortments(&[], None).unwrap();
+    assert_eq!(read.keys.state, store.state().unwrap());
+    assert_eq!(read.keys.records[0].assortment.as_deref(), Some("a"));
     assert_eq!((read.changed.len(), read.names.len()), (4, 4));
     set(store, "gone", None);
     live[1] = set(store, "b", Some("two"));
     let known = read.names;
-    let read = store.read_assortments(&known).unwrap();
+    let read = store.read_assortments(&known, None).unwrap();
     assert_eq!(read.changed, [live[1].clone()]);
     let names = |versions: &[AssortmentVersion]| {
         let names = versions.iter();
@@ -235,9 +235,9 @@ fn only_unknown_ones_are_read(store: &Store) {
             .collect::<Vec<_>>()
     };
     assert_eq!(read.names, names(&live));
-    let read = store.read_assortments(&read.names).unwrap();
+    let read = store.read_assortments(&read.names, None).unwrap();
     assert_eq!(read.changed, []);
-    assert_eq!(store.read_assortments(&[]).unwrap().changed, live);
+    assert_eq!(store.read_assortments(&[], None).unwrap().changed, live);
 }
 
 fn history_has_each(store: &Store) {

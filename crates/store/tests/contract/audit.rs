@@ -62,7 +62,7 @@ fn changed_keys_have_entries(store: &Store) {
     };
     let create = by_tester(AuditAction::CreateKey);
     store
-        .change_keys(&create, &mut |_| vec![first.clone()])
+        .change_keys(&create, None, &mut |_| vec![first.clone()])
         .unwrap();
     let (key, other) = (&first.prefix, record(2, 200));
     let context = AuditContext {
@@ -73,7 +73,7 @@ fn changed_keys_have_entries(store: &Store) {
     };
     let before = jiff::Timestamp::now();
     store
-        .change_keys(&context, &mut |records| {
+        .change_keys(&context, None, &mut |records| {
             let mut changed = records[0].clone();
             (changed.quota, changed.rotated_at) = (None, Some(second(300)));
             vec![changed, other.clone()]
@@ -113,7 +113,7 @@ fn confirmation_is_done_once(store: &Store) {
     };
     let write = |name: &str, records: Vec<KeyRecord>| {
         let mut written = Some(records);
-        store.change_keys(&context(name), &mut |_| written.take().unwrap())
+        store.change_keys(&context(name), None, &mut |_| written.take().unwrap())
     };
     let is_confirmed = |name: &str| store.is_confirmed(&Confirmation::of(name)).unwrap();
     // An act may have several entries, or none.
@@ -139,7 +139,7 @@ fn no_entry_without_a_change(store: &Store) {
     let write = |records: Vec<KeyRecord>| {
         let mut written = Some(records);
         store
-            .change_keys(&context, &mut |_| written.take().unwrap_or_default())
+            .change_keys(&context, None, &mut |_| written.take().unwrap_or_default())
             .unwrap();
     };
     write(vec![key.clone()]);
@@ -170,7 +170,7 @@ fn no_entry_tells_a_secret(store: &Store) {
     for record in [&old, &replaced] {
         let context = by_tester(AuditAction::SetKey);
         store
-            .change_keys(&context, &mut |_| vec![record.clone()])
+            .change_keys(&context, None, &mut |_| vec![record.clone()])
             .unwrap();
     }
     let prefix = &old.prefix;

@@ -162,7 +162,7 @@ fn replica_is_followed_and_never_written() {
     assert!(matches!(refused, StoreError::ReadOnly { .. }), "{refused}");
     assert!(
         followed
-            .change_keys(&crate::audited::set_key(), &mut |_| Vec::new())
+            .change_keys(&crate::audited::set_key(), None, &mut |_| Vec::new())
             .is_err()
     );
     // A replica in the place of the primary reports it, too.

@@ -112,7 +112,7 @@ fn documented_roles_suffice() {
         ..key(2)
     };
     loading
-        .change_keys(&crate::audited::set_key(), &mut |_| {
+        .change_keys(&crate::audited::set_key(), None, &mut |_| {
             vec![key(1), assigned.clone()]
         })
         .unwrap();
@@ -126,8 +126,8 @@ fn documented_roles_suffice() {
     let serving = serving.unwrap();
     assert_eq!(codes(&serving), ["A"]);
     assert_eq!(history(&serving), (1, 0));
-    let live = serving.read_assortments(&[]).unwrap();
-    assert_eq!((live.keys.len(), live.changed.len()), (2, 1));
+    let live = serving.read_assortments(&[], None).unwrap();
+    assert_eq!((live.keys.records.len(), live.changed.len()), (2, 1));
     let edited = serving.set_assortment(&assortment, Some(&live.names[0].1));
     let edited = edited.unwrap_err();
     assert!(matches!(edited, StoreError::Refused { .. }), "{edited}");
@@ -236,7 +236,9 @@ fn sqlite_backup_is_restored_into_postgres() {
     other.is_orderable = false;
     publish(&sqlite, &[other]);
     sqlite
-        .change_keys(&crate::audited::set_key(), &mut |_| vec![key(1), key(2)])
+        .change_keys(&crate::audited::set_key(), None, &mut |_| {
+            vec![key(1), key(2)]
+        })
         .unwrap();
     sqlite.backup(&path("backup.db")).unwrap();
     let created = crate::address(&database.url)
@@ -253,7 +255,7 @@ fn sqlite_backup_is_restored_into_postgres() {
     // Into an existing store, with keys that were revoked and rotated since.
     let earlier = jiff::Timestamp::from_second(500).unwrap();
     store
-        .change_keys(&crate::audited::set_key(), &mut |keys| {
+        .change_keys(&crate::audited::set_key(), None, &mut |keys| {
             let (mut revoked, mut rotated) = (keys[0].clone(), keys[1].clone());
             (revoked.revoked_at, revoked.expires_at) = (Some(earlier), None);
             (rotated.rotated_at, rotated.expires_at) = (Some(earlier), Some(earlier));
@@ -300,7 +302,7 @@ fn confirmation_in_a_backup_is_not_done_again() {
     };
     let create = |store: &Store, number| {
         let mut new = vec![key(number)];
-        store.change_keys(&confirmed(), &mut |_| std::mem::take(&mut new))
+        store.change_keys(&confirmed(), None, &mut |_| std::mem::take(&mut new))
     };
     create(&sqlite, 1).unwrap();
     sqlite.backup(&path("backup.db")).unwrap();
@@ -353,7 +355,7 @@ fn hints_follow_changes_and_a_pooler_is_polled() {
     publish(&store, &[product("A", "1")]);
     next("a hint of a revision");
     store
-        .change_keys(&crate::audited::set_key(), &mut |_| vec![key(1)])
+        .change_keys(&crate::audited::set_key(), None, &mut |_| vec![key(1)])
         .unwrap();
     next("a hint of a key");
     store

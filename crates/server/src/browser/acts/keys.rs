@@ -170,7 +170,7 @@ fn created(context: &Context<'_>) -> anyhow::Result<Told> {
         });
     }
     let audit = context.audit(AuditAction::CreateKey);
-    (context.store).change_keys(&audit, &mut |_| vec![record.clone()])?;
+    (context.store).change_keys(&audit, Some(&[]), &mut |_| vec![record.clone()])?;
     let mut lines = vec![format!(
         "The key {} was created. It sees {sees}. {ONCE}",
         key.prefix()

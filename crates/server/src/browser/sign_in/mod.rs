@@ -23,6 +23,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use http::{HeaderName, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Semaphore;
+use vitrine_store::audit::AuditPosition;
 use vitrine_store::operators::{Operator, Role, Session};
 use vitrine_store::{Store, StoreError};
 
@@ -75,16 +76,13 @@ pub(super) enum Asker {
     },
 }
 
-/// Knowledge of whether the store has, or ever had, operators. It counts while the store can't be read, and spares reading the
+/// Knowledge of a store: whether it has, or ever had, operators. It counts while the store can't be read, and spares reading the
 /// audit log again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// Nothing was read yet.
-    Nothing,
-    /// There are or were operators.
-    Operators,
-    /// The audit log has no operators up to this entry.
-    NoOperators(u64),
+#[derive(Debug, Clone)]
+struct Known {
+    had_operators: bool,
+    /// Entries of the audit log that were read.
+    position: AuditPosition,
 }
 
 /// Sign-in of one server.
@@ -95,7 +93,7 @@ pub(super) struct SignIn {
     attempts: Arc<Attempts>,
     /// Permits to check a password.
     hashes: Arc<Semaphore>,
-    known: RwLock<Known>,
+    known: RwLock<Option<Known>>,
     /// Time of the last warning.
     failure: RwLock<Option<Timestamp>>,
 }
@@ -113,7 +111,7 @@ impl SignIn {
             },
             attempts: Arc::new(Attempts::new()),
             hashes: Arc::new(Semaphore::new(MAX_HASHES)),
-            known: RwLock::new(Known::Nothing),
+            known: RwLock::default(),
             failure: RwLock::new(None),
         }
     }
@@ -134,40 +132,29 @@ impl SignIn {
                     || self.has_owner().map_err(|error| self.away(&error))?,
             }),
             Ok(false) => Ok(Asker::Anybody),
-            // A console that never had operators shows the catalog from memory.
-            Err(_) if matches!(self.known(), Known::NoOperators(_)) => Ok(Asker::Anybody),
             Err(error) => Err(self.away(&error)),
         }
     }
 
-    fn known(&self) -> Known {
-        *self.known.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_known(&self, known: Known) {
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
-    }
-
-    /// Returns whether there are operators, or the audit log says that there were. Reads each entry of the log once.
+    /// Returns whether there are operators, or the audit log says that there were; as last known, if the store can't be read.
     fn had_operators(&self) -> Result<bool, StoreError> {
-        let read = match self.known() {
-            Known::Operators => return Ok(true),
-            Known::NoOperators(last) => last,
-            Known::Nothing => 0,
+        let known = (self.known.read().unwrap_or_else(PoisonError::into_inner)).clone();
+        let since = known.as_ref().map(|known| &known.position);
+        let read = match (self.store.had_operators(since), &known) {
+            (Ok(read), _) => read,
+            (Err(_), Some(known)) => return Ok(known.had_operators),
+            (Err(error), None) => return Err(error),
         };
-        let had = if self.store.has_operators()? {
-            true
-        } else {
-            let logged = self.store.logged_operators(read)?;
-            if !logged.found {
-                self.set_known(Known::NoOperators(logged.last));
-            }
-            logged.found
-        };
-        if had {
-            self.set_known(Known::Operators);
-        }
-        Ok(had)
+        // Another store may have been put in the place of the one that was known.
+        let still_had = known.is_some_and(|known| {
+            known.had_operators && known.position.is_of_same_store(&read.position)
+        });
+        let had_operators = read.found || still_had;
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known {
+            had_operators,
+            position: read.position,
+        });
+        Ok(had_operators)
     }
 
     /// Returns whether there is an owner. If rows are damaged, nobody is told that there is none: `vitrine check` reports them.
@@ -247,7 +234,11 @@ impl SignIn {
         if is_over {
             return Ok(None);
         }
-        self.set_known(Known::Operators);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &mut *known {
+            known.had_operators = true;
+        }
+        drop(known);
         if now.duration_since(session.used_at) > USE_INTERVAL
             && let Err(error) = self.store.use_session(&token.hash(), now)
             && !matches!(error, StoreError::Busy { .. })

@@ -115,7 +115,7 @@ fn create_record(
     let key = new_key(settings.kind)?;
     let record = settings.record(&key, Timestamp::now());
     let context = note.context(AuditAction::CreateKey);
-    store.change_keys(&context, &mut |_| vec![record.clone()])?;
+    store.change_keys(&context, Some(&[]), &mut |_| vec![record.clone()])?;
     Ok((key, record))
 }
 

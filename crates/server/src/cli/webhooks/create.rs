@@ -68,7 +68,7 @@ impl Create {
             bail!("no key in use has the prefix `{prefix}`; see `vitrine keys list`");
         }
         let networks: &[IpNet] = &self.webhooks.webhook_networks;
-        Sender::new(networks)?
+        Sender::new(networks, 0)?
             .check(&self.url)
             .map_err(|reason| anyhow!("--url: {reason}"))?;
         let filters = query(&self.filters);
