@@ -94,7 +94,7 @@ fn blocks(checked: &[(Product, Content)]) -> (FacetNumbers, Vec<Block>) {
                 code: &product.code,
                 bytes,
                 content: content.map(|content| (content.start, content.end)),
-                discount: discount(&document.json, product.discount_multiplier.exact()),
+                discount: discount(&document.json, &product.discount_multiplier.to_string()),
                 facets: &facets,
             };
             builder.push(&entry).expect("ascending codes");

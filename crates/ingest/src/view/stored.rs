@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use vitrine_model::attributes::Attributes;
 use vitrine_model::geo::Country;
-use vitrine_model::money::{Currency, ExactDiscount};
+use vitrine_model::money::{Currency, Discount};
 use vitrine_model::snapshot::PlacedDiscount;
 
 // Keys in a document, up to their value. The quotes of a string's content are escaped, so only an object's key can read so,
@@ -47,10 +47,10 @@ pub fn attributes<'a>(
 /// is damaged. `exact` is the discount as loaded.
 #[must_use]
 pub fn discount(document: &str, exact: &str) -> Option<PlacedDiscount> {
-    let exact: ExactDiscount = exact.parse().ok()?;
+    let exact: Discount = exact.parse().ok()?;
     let rest = behind(document, &DISCOUNT_KEY)?;
     let start = document.len() - rest.len();
-    let value = rest.strip_prefix(exact.shown().cut().text().as_str())?;
+    let value = rest.strip_prefix(exact.cut().text().as_str())?;
     let found = PlacedDiscount { exact, start };
     value.starts_with('"').then_some(found)
 }

@@ -5,7 +5,7 @@ use crate::attributes::Attributes;
 use crate::changes::Facts;
 use crate::code::ProductCode;
 use crate::geo::Country;
-use crate::money::{Currency, Discount, ExactDiscount};
+use crate::money::{Currency, Discount};
 use crate::query::Filter;
 use crate::snapshot::{FacetKind, Snapshot};
 
@@ -14,7 +14,7 @@ use crate::snapshot::{FacetKind, Snapshot};
 pub struct ListedProduct<'s> {
     code: &'s str,
     facts: Facts,
-    list_discount: Option<ExactDiscount>,
+    list_discount: Option<Discount>,
 }
 
 impl<'s> ListedProduct<'s> {
@@ -56,7 +56,7 @@ impl<'s> ListedProduct<'s> {
     pub fn new(
         code: &'s str,
         attributes: &Attributes<'_>,
-        list_discount: Option<ExactDiscount>,
+        list_discount: Option<Discount>,
     ) -> Self {
         Self {
             code,
@@ -74,7 +74,7 @@ impl<'s> ListedProduct<'s> {
     /// Returns the product's own discount as responses show it.
     #[must_use]
     pub fn list_discount(&self) -> Option<Discount> {
-        self.list_discount.map(ExactDiscount::shown)
+        self.list_discount.map(Discount::shown)
     }
 
     /// Returns true if these rules show the product.

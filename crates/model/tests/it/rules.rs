@@ -11,7 +11,7 @@ use vitrine_model::assortment::{
 };
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
-use vitrine_model::money::{Discount, ExactDiscount};
+use vitrine_model::money::Discount;
 
 use crate::naive::{Catalog, Made, category, code, country, currency, discount, payout_type};
 
@@ -128,7 +128,7 @@ pub fn own(rules: &Rules, code: &ProductCode, made: &Made) -> Option<(usize, Opt
 /// Returns the discount that a client sees.
 pub fn shown_discount(rules: &Rules, code: &ProductCode, made: &Made) -> Option<Discount> {
     let own = own(rules, code, made).and_then(|(_, own)| own);
-    own.or(made.discount.map(ExactDiscount::shown))
+    own.or(made.discount.map(Discount::shown))
 }
 
 /// Returns the products that the rules show.
