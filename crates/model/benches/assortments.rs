@@ -3,15 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use divan::{Bencher, black_box};
-use vitrine_model::assortment::{
-    Assortment, DiscountChange, OwnDiscount, Rules, Selector, View, diff,
-};
+use vitrine_model::assortment::{Assortment, DiscountChange, OwnDiscount, Rules, View, diff};
 use vitrine_model::attributes::Attributes;
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_model::query::{Cursor, ListQuery};
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{
     BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
 };

@@ -6,17 +6,16 @@ use std::sync::{Arc, LazyLock};
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
-use vitrine_model::assortment::{
-    Assortment, AssortmentState, AssortmentTable, NewVersion, Rules, Selector,
-};
+use vitrine_model::assortment::{Assortment, AssortmentState, AssortmentTable, NewVersion, Rules};
 use vitrine_model::attributes::Attributes;
 use vitrine_model::changes::{
     ChangesQuery, Facts, Journal, JournalUpdate, Point, Position, StateId, Work,
 };
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
-use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
+use vitrine_model::query::{Cursor, Limit, ListQuery};
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{BlockBuilder, Entry, FacetNumbers, Snapshot, TextTable};
 
 const PRODUCTS: u32 = 1_000_000;
@@ -313,9 +312,9 @@ fn changes_of_a_narrow_filter(bencher: Bencher<'_, '_>, shape: Shape) {
     };
     let (since, until) = (point(journal, number, oldest), point(journal, 0, newest));
     let query = ChangesQuery {
-        filter: Filter {
-            categories: vec![RARE.to_owned()],
-            ..Filter::default()
+        filter: Selector {
+            categories: Some(vec![RARE.to_owned()]),
+            ..Selector::default()
         },
         ..ChangesQuery::default()
     };

@@ -9,8 +9,9 @@ use divan::{Bencher, black_box};
 use vitrine_model::attributes::Attributes;
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
-use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
+use vitrine_model::query::{Cursor, Limit, ListQuery};
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{
     BlockBuilder, Entry, FacetNumbers, NewProduct, RebuildThreads, Snapshot, TextTable,
 };
@@ -50,12 +51,11 @@ impl Case {
     /// Returns the query of a page that doesn't begin at the catalog's start.
     fn query(self) -> ListQuery {
         let country = COUNTRIES[0].parse().expect("a country");
-        let some = |is_there: bool| usize::from(is_there);
         ListQuery {
-            filter: Filter {
-                countries: vec![country; some(self.filters > 0)],
-                categories: vec![CATEGORIES[0].to_owned(); some(self.filters > 1)],
-                ..Filter::default()
+            filter: Selector {
+                countries: (self.filters > 0).then(|| vec![country]),
+                categories: (self.filters > 1).then(|| vec![CATEGORIES[0].to_owned()]),
+                ..Selector::default()
             },
             cursor: Cursor::After(code(self.products / 10)),
             limit: Limit::new(self.limit).expect("a limit"),

@@ -32,6 +32,12 @@ impl Currency {
     }
 }
 
+impl fmt::Display for Currency {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
 /// Parses the code of an existing currency.
 impl FromStr for Currency {
     type Err = Invalid;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use vitrine_model::assortment::{Assortment, OwnDiscount, Rules, Selector};
+use vitrine_model::assortment::{Assortment, OwnDiscount, Rules};
 use vitrine_model::attributes::Attributes;
 use vitrine_model::changes::StateId;
+use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{
     BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
 };
@@ -178,7 +180,7 @@ fn selectors() -> Vec<Selector> {
         fn list<T: Clone>(state: usize, values: &[T]) -> Option<Vec<T>> {
             [None, Some(Vec::new()), Some(values.to_vec())][state].clone()
         }
-        let codes = ["Z~", "A-1"].map(|code| code.parse().expect("a code"));
+        let codes = ["Z~", "A-1"].map(|code| code.parse::<ProductCode>().expect("a code"));
         let names = ["café \"& bistro\\", "\u{1b}\u{202e}"].map(str::to_owned);
         let countries = ["SE", "NO"].map(|code| code.parse().expect("a country"));
         let currencies = ["SEK", "EUR"].map(|code| code.parse().expect("a currency"));
@@ -189,6 +191,7 @@ fn selectors() -> Vec<Selector> {
             countries: list(state(2), &countries),
             currencies: list(state(3), &currencies),
             payout_types: list(state(4), &payout_types),
+            ..Selector::default()
         });
     }
     selectors

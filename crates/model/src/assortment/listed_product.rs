@@ -6,7 +6,7 @@ use crate::changes::Facts;
 use crate::code::ProductCode;
 use crate::geo::Country;
 use crate::money::{Currency, Discount};
-use crate::query::Filter;
+use crate::selector::Selector;
 use crate::snapshot::{FacetKind, Snapshot};
 
 /// A product of a snapshot, with what rules select by.
@@ -67,8 +67,8 @@ impl<'s> ListedProduct<'s> {
 
     /// Returns true if a filter selects the product.
     #[must_use]
-    pub fn matches(&self, filter: &Filter) -> bool {
-        filter.selects_code(self.code) && self.facts.match_filter(filter)
+    pub fn matches(&self, filter: &Selector) -> bool {
+        filter.selects(self.code, &self.facts.view())
     }
 
     /// Returns the product's own discount as responses show it.

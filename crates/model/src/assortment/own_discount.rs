@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::selector::Selector;
 use crate::Invalid;
 use crate::money::{Decimal, Discount};
+use crate::selector::Selector;
 
 /// Discount of a client's own for some products.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use crate::attributes::Attributes;
 use crate::geo::Country;
 use crate::money::Currency;
 use crate::product::PayoutTypeName;
-use crate::query::{Filter, Orderable};
 
 /// Attributes of a product, encoded: a byte that is 1 if it can be ordered; three bytes of the currency; the payout type
 /// behind its length in two bytes; the number of countries in two bytes and two bytes for each; then for each category its
@@ -44,11 +43,6 @@ impl Facts {
     /// Returns the attributes, read out of their encoding.
     pub(crate) fn view(&self) -> FactsView<'_> {
         FactsView::new(&self.0)
-    }
-
-    /// Returns true if a product with these attributes matches the filter, save the codes of it.
-    pub(crate) fn match_filter(&self, filter: &Filter) -> bool {
-        matches(&self.0, filter)
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
@@ -95,6 +89,11 @@ impl<'f> FactsView<'f> {
             countries: countries.as_chunks().0,
             categories,
         }
+    }
+
+    /// Returns true if the product can be ordered.
+    pub(crate) fn is_orderable(&self) -> bool {
+        self.is_orderable
     }
 
     /// Returns true if the product has one of these currencies.
@@ -145,25 +144,6 @@ impl<'f> FactsView<'f> {
     }
 }
 
-/// Returns true if a product with these encoded attributes matches the filter.
-pub(super) fn matches(facts: &[u8], filter: &Filter) -> bool {
-    let Filter {
-        countries,
-        categories,
-        currencies,
-        payout_types,
-        // By the cursor.
-        codes: _,
-        orderable,
-    } = filter;
-    let facts = FactsView::new(facts);
-    (*orderable == Orderable::Any || facts.is_orderable)
-        && (currencies.is_empty() || facts.has_currency(currencies))
-        && (payout_types.is_empty() || facts.has_payout_type(payout_types))
-        && (countries.is_empty() || facts.has_country(countries))
-        && (categories.is_empty() || facts.has_category(categories))
-}
-
 /// Splits off a number of items of `size` bytes, which is in the first two bytes.
 fn take_counted(bytes: &[u8], size: usize) -> (&[u8], &[u8]) {
     let Some((count, rest)) = bytes.split_first_chunk() else {
@@ -176,6 +156,8 @@ fn take_counted(bytes: &[u8], size: usize) -> (&[u8], &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::product::State;
+    use crate::selector::Selector;
 
     #[test]
     fn facts_match_like_the_list_filters() {
@@ -188,25 +170,36 @@ mod tests {
             countries: &countries,
             categories: &categories,
         });
-        let filter = |countries: &[&str], categories: &[&str]| Filter {
-            countries: countries.iter().map(|code| code.parse().unwrap()).collect(),
-            categories: categories.iter().map(ToString::to_string).collect(),
-            ..Filter::default()
+        fn given<T>(values: Vec<T>) -> Option<Vec<T>> {
+            (!values.is_empty()).then_some(values)
+        }
+        let filter = |countries: &[&str], categories: &[&str]| Selector {
+            countries: given(countries.iter().map(|code| code.parse().unwrap()).collect()),
+            categories: given(categories.iter().map(ToString::to_string).collect()),
+            ..Selector::default()
         };
-        let payout = |currencies: &[&str], payout_types: &[&str]| Filter {
-            currencies: currencies
-                .iter()
-                .map(|code| code.parse().unwrap())
-                .collect(),
-            payout_types: payout_types
-                .iter()
-                .map(|name| name.parse().unwrap())
-                .collect(),
+        let payout = |currencies: &[&str], payout_types: &[&str]| Selector {
+            currencies: given(
+                currencies
+                    .iter()
+                    .map(|code| code.parse().unwrap())
+                    .collect(),
+            ),
+            payout_types: given(
+                payout_types
+                    .iter()
+                    .map(|name| name.parse().unwrap())
+                    .collect(),
+            ),
             ..filter(&["SE"], &["toys"])
         };
-        let orderable = Filter {
-            orderable: Orderable::Only,
-            ..Filter::default()
+        let orderable = Selector {
+            is_orderable: Some(true),
+            ..Selector::default()
+        };
+        let unknown = Selector {
+            states: Some(State::ALL.to_vec()),
+            ..Selector::default()
         };
         for (filter, expected) in [
             (filter(&[], &[]), true),
@@ -222,8 +215,9 @@ mod tests {
             (payout(&[], &["gift"]), false),
             (payout(&[], &["payment", "gift_card"]), true),
             (orderable.clone(), false),
+            (unknown, false),
         ] {
-            assert_eq!(matches(facts.as_bytes(), &filter), expected, "{filter:?}");
+            assert_eq!(filter.selects_facts(&facts.view()), expected, "{filter:?}");
         }
         let facts = Facts::new(&Attributes {
             is_orderable: true,
@@ -232,7 +226,7 @@ mod tests {
             countries: &[],
             categories: &[],
         });
-        assert!(matches(facts.as_bytes(), &orderable));
-        assert!(!matches(facts.as_bytes(), &filter(&["SE"], &[])));
+        assert!(orderable.selects_facts(&facts.view()));
+        assert!(!filter(&["SE"], &[]).selects_facts(&facts.view()));
     }
 }

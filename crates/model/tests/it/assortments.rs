@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use vitrine_model::assortment::{
-    CodeSet, Diff, DiscountDifference, ExcessiveDiscount, ListedProduct, NameKind, Rules, Selector,
-    View, diff, unknown_names,
+    Diff, DiscountDifference, ExcessiveDiscount, ListedProduct, NameKind, Rules, View, diff,
+    unknown_names,
 };
 use vitrine_model::changes::Facts;
 use vitrine_model::code::ProductCode;
 use vitrine_model::money::Discount;
 use vitrine_model::query::{Cursor, Limit, ListQuery};
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 
 use crate::naive::{Catalog, block_sizes, catalog, code, made, snapshot};
@@ -148,7 +149,7 @@ proptest! {
             NameKind::Country => catalog.values().any(|made| made.countries.iter().any(|own| own.as_str() == name)),
         };
         let names = rules.selectors().flat_map(|selector| {
-            let codes = selector.codes.iter().flat_map(CodeSet::iter).map(|name| (NameKind::Code, name));
+            let codes = selector.named_codes().map(|name| (NameKind::Code, name));
             let categories = selector.categories.iter().flatten().map(|name| (NameKind::Category, name.as_str()));
             let countries = selector.countries.iter().flatten().map(|one| (NameKind::Country, one.as_str()));
             codes.chain(categories).chain(countries)

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use vitrine_model::changes::{
     ChangesQuery, Facts, Journal, JournalUpdate, Position, StateId, Work,
 };
-use vitrine_model::query::{Filter, Limit};
+use vitrine_model::query::Limit;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 
 use crate::naive::{Made, made};
@@ -300,9 +301,9 @@ fn products_with_invalid_codes_are_left_out() {
 
 /// Uses whatever a journal has.
 fn use_all(journal: Journal) {
-    let filters = ["food", "toys"].map(|category| Filter {
-        categories: vec![category.to_owned()],
-        ..Filter::default()
+    let filters = ["food", "toys"].map(|category| Selector {
+        categories: Some(vec![category.to_owned()]),
+        ..Selector::default()
     });
     let snapshot = Snapshot::default();
     let (number, newest) = journal.newest();
@@ -320,7 +321,7 @@ fn use_all(journal: Journal) {
     for since in &points {
         let _ = journal.replaced_at(*since);
         for until in &points {
-            for filter in [&Filter::default(), &filters[0], &filters[1]] {
+            for filter in [&Selector::default(), &filters[0], &filters[1]] {
                 let query = ChangesQuery {
                     filter: filter.clone(),
                     after: None,

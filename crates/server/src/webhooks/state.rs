@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use vitrine_ingest::view::attributes;
 use vitrine_model::assortment::{ListedProduct, Rules};
 use vitrine_model::money::Discount;
-use vitrine_model::query::Filter;
+use vitrine_model::selector::Selector;
 use vitrine_store::record::StoredProduct;
 use vitrine_wire::event::ProductState;
 
@@ -23,7 +23,7 @@ impl State {
     pub(super) fn of(
         product: &StoredProduct,
         rules: Option<&Rules>,
-        filter: &Filter,
+        filter: &Selector,
     ) -> Option<Self> {
         let categories: Vec<Box<str>> = (product.categories.iter())
             .map(|category| category.as_str().into())
