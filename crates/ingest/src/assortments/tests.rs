@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use vitrine_model::assortment::{Assortment, OwnDiscount, Rules};
-use vitrine_model::attributes::Attributes;
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
+use vitrine_model::facts::Facts;
 use vitrine_model::revision::Revision;
 use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{
@@ -228,7 +228,7 @@ fn written_rules_are_read_as_the_same() {
 /// Returns a snapshot of products with these codes, each of Sweden, with a discount of a half.
 fn snapshot(codes: &[&str]) -> Arc<Snapshot> {
     let mut numbers = FacetNumbers::default();
-    let facets = numbers.facets_of(&Attributes {
+    let facets = numbers.facets_of(&Facts {
         is_orderable: true,
         currency: "SEK".parse().expect("a currency"),
         payout_type: "gift_card",

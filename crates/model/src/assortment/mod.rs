@@ -39,7 +39,8 @@ pub(crate) use version_index::{CodedSelectors, Votes};
 pub use view::View;
 
 use crate::Invalid;
-use crate::changes::{Facts, FactsView, StateId};
+use crate::changes::StateId;
+use crate::facts::FactsView;
 use crate::selector::Selector;
 use crate::snapshot::Snapshot;
 
@@ -81,11 +82,6 @@ impl Rules {
     pub const MAX_CODES: usize = 100_000;
 
     /// Returns true if the product with this code and these attributes is visible.
-    #[must_use]
-    pub fn shows_facts(&self, code: &str, facts: &Facts) -> bool {
-        self.shows(code, &facts.view())
-    }
-
     pub(crate) fn shows(&self, code: &str, facts: &FactsView<'_>) -> bool {
         let any = |some: &[Selector]| some.iter().any(|one| one.selects(code, facts));
         self.allow.as_deref().is_none_or(any) && !any(&self.deny)

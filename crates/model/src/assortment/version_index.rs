@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use super::Rules;
-use crate::changes::{FactsView, ValueKind};
+use crate::facts::{FactsView, ValueKind};
 use crate::selector::{CodeSet, Codes, Selector, ValueLists};
 
 /// Set of versions: a bit for each, the oldest first.

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::cursor::Cursor;
-use super::facts::FactsView;
 use super::page::Change;
 use super::rules::RuleCursor;
 use crate::assortment::{CodedSelectors, RulesSince, Votes};
+use crate::facts::FactsView;
 use crate::selector::Selector;
 use crate::snapshot::Matcher;
 

@@ -7,7 +7,7 @@ mod codes;
 pub use code_set::CodeSet;
 pub use codes::{CodePattern, Codes};
 
-use crate::changes::{FactsView, ValueKind};
+use crate::facts::{FactsView, ValueKind};
 use crate::geo::Country;
 use crate::money::Currency;
 use crate::product::{PayoutTypeName, State};

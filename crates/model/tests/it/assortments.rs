@@ -8,7 +8,6 @@ use vitrine_model::assortment::{
     Diff, DiscountDifference, ExcessiveDiscount, ListedProduct, NameKind, Rules, View, diff,
     unknown_names,
 };
-use vitrine_model::changes::Facts;
 use vitrine_model::code::ProductCode;
 use vitrine_model::money::Discount;
 use vitrine_model::query::{Cursor, Limit, ListQuery};
@@ -85,8 +84,8 @@ proptest! {
             prop_assert_eq!(found, expected);
             prop_assert_eq!(view.shows(&whole, code.as_str()), expected.is_some());
             if let Some(made) = all.get(code) {
-                let facts = Facts::new(&made.attributes());
-                prop_assert_eq!(rules.shows_facts(code.as_str(), &facts), expected.is_some());
+                let listed = ListedProduct::new(code.as_str(), &made.facts(), made.discount);
+                prop_assert_eq!(listed.is_shown_by(&rules), expected.is_some());
             }
             let listed = ListedProduct::find(&whole, code);
             prop_assert_eq!(listed.is_some(), all.contains_key(code));

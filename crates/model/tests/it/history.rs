@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use vitrine_model::changes::{Facts, Journal, JournalUpdate, Position, StateId};
+use vitrine_model::changes::{Journal, JournalUpdate, Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::revision::Revision;
 use vitrine_model::selector::Selector;
@@ -160,12 +160,11 @@ impl History {
         let changes = self.versions.range(since.number..=moment.number).rev();
         for (number, versions) in changes {
             for (code, [before, after]) in versions {
-                let facts = |version: &Version| Facts::new(&version.made.attributes());
                 if let Some(after) = after {
-                    update.began(*number, code.as_str(), &facts(after));
+                    update.began(*number, code.as_str(), &after.made.facts());
                 }
                 if let Some(before) = before {
-                    update.ended(*number, code.as_str(), &facts(before));
+                    update.ended(*number, code.as_str(), &before.made.facts());
                 }
             }
         }

@@ -1,9 +1,7 @@
 //! Journals: positions that they know, what they drop, what they take from a store and from bytes.
 
 use jiff::Timestamp;
-use vitrine_model::changes::{
-    ChangesQuery, Facts, Journal, JournalUpdate, Position, StateId, Work,
-};
+use vitrine_model::changes::{ChangesQuery, Journal, JournalUpdate, Position, StateId, Work};
 use vitrine_model::query::Limit;
 use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
@@ -28,8 +26,8 @@ fn change(update: &mut JournalUpdate, revision: u64, code: &str) {
         categories: vec!["food".into()],
         ..made(true)
     };
-    update.ended(revision, code, &Facts::new(&made(false).attributes()));
-    update.began(revision, code, &Facts::new(&after.attributes()));
+    update.ended(revision, code, &made(false).facts());
+    update.began(revision, code, &after.facts());
 }
 
 pub fn texts(state: u64) -> StateId {

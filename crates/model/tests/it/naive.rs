@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use vitrine_model::attributes::Attributes;
 use vitrine_model::code::ProductCode;
+use vitrine_model::facts::Facts;
 use vitrine_model::geo::Country;
 use vitrine_model::money::{Currency, Discount};
 use vitrine_model::product::PayoutTypeName;
@@ -30,8 +30,8 @@ pub struct Made {
 }
 
 impl Made {
-    pub fn attributes(&self) -> Attributes<'_> {
-        Attributes {
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
             is_orderable: self.is_orderable,
             currency: self.currency,
             payout_type: self.payout_type,
@@ -231,7 +231,7 @@ pub fn snapshot_from<'c>(
     let mut builder = BlockBuilder::default();
     let mut size = sizes.next();
     for (code, made, bytes) in products {
-        let facets = numbers.facets_of(&made.attributes());
+        let facets = numbers.facets_of(&made.facts());
         let entry = Entry {
             code,
             bytes: bytes.as_bytes(),

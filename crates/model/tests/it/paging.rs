@@ -195,7 +195,7 @@ proptest! {
                 NewProduct {
                     content: Some((1, bytes.len())),
                     discount: None,
-                    facets: numbers.facets_of(&made.attributes()),
+                    facets: numbers.facets_of(&made.facts()),
                     bytes,
                 }
             })))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use vitrine_ingest::view::attributes;
+use vitrine_ingest::view::facts;
 use vitrine_model::assortment::{ListedProduct, Rules};
 use vitrine_model::money::Discount;
 use vitrine_model::selector::Selector;
@@ -28,7 +28,7 @@ impl State {
         let categories: Vec<Box<str>> = (product.categories.iter())
             .map(|category| category.as_str().into())
             .collect();
-        let found = attributes(
+        let found = facts(
             &product.document,
             product.is_orderable,
             &product.countries,

@@ -1,27 +1,36 @@
-//! Attributes of a product that filters select by, for states of products that no snapshot has any more.
+//! Attributes of products that selectors look at, also packed for states that no snapshot has any more.
 
-use crate::attributes::Attributes;
 use crate::geo::Country;
 use crate::money::Currency;
 use crate::product::PayoutTypeName;
 
-/// Attributes of a product, encoded: a byte that is 1 if it can be ordered; three bytes of the currency; the payout type
-/// behind its length in two bytes; the number of countries in two bytes and two bytes for each; then for each category its
-/// length in two bytes and its name. Numbers are little-endian.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Facts(Vec<u8>);
+/// Attributes of a product that selectors look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// True if the product can be ordered.
+    pub is_orderable: bool,
+    /// Currency.
+    pub currency: Currency,
+    /// Payout type.
+    pub payout_type: &'a str,
+    /// Countries in which it can be redeemed.
+    pub countries: &'a [Country],
+    /// Categories.
+    pub categories: &'a [Box<str>],
+}
 
-impl Facts {
-    /// Returns the attributes of a product.
-    #[must_use]
-    pub fn new(attributes: &Attributes<'_>) -> Self {
-        let Attributes {
+impl Facts<'_> {
+    /// Returns the attributes in one byte string, for [`FactsView`]: a byte that is 1 if the product can be ordered; three
+    /// bytes of the currency; the payout type behind its length in two bytes; the number of countries in two bytes and two
+    /// bytes for each; then for each category its length in two bytes and its name. Numbers are little-endian.
+    pub(crate) fn packed(&self) -> Vec<u8> {
+        let Self {
             is_orderable,
             currency,
             payout_type,
             countries,
             categories,
-        } = attributes;
+        } = self;
         let length = |length: usize| u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
         let mut bytes = vec![u8::from(*is_orderable)];
         bytes.extend(currency.as_str().as_bytes());
@@ -37,16 +46,7 @@ impl Facts {
             bytes.extend(length(name.len()));
             bytes.extend(name);
         }
-        Self(bytes)
-    }
-
-    /// Returns the attributes, read out of their encoding.
-    pub(crate) fn view(&self) -> FactsView<'_> {
-        FactsView::new(&self.0)
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.0
+        bytes
     }
 }
 
@@ -64,7 +64,7 @@ impl ValueKind {
     pub(crate) const COUNT: usize = 4;
 }
 
-/// Attributes, read out of their encoding.
+/// Packed attributes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FactsView<'f> {
     is_orderable: bool,
@@ -76,8 +76,8 @@ pub(crate) struct FactsView<'f> {
 }
 
 impl<'f> FactsView<'f> {
-    /// Reads encoded attributes.
-    pub(super) fn new(facts: &'f [u8]) -> Self {
+    /// Reads packed attributes.
+    pub(crate) fn new(facts: &'f [u8]) -> Self {
         let (is_orderable, facts) = facts.split_first().unwrap_or((&0, &[]));
         let (currency, facts) = facts.split_at_checked(3).unwrap_or_default();
         let (payout_type, facts) = take_counted(facts, 1);
@@ -155,42 +155,39 @@ fn take_counted(bytes: &[u8], size: usize) -> (&[u8], &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+    use std::str::FromStr;
+
     use super::*;
     use crate::product::State;
     use crate::selector::Selector;
+
+    /// Returns values of a filter; none are no filter.
+    fn given<T: FromStr<Err: fmt::Debug>>(texts: &[&str]) -> Option<Vec<T>> {
+        let values = texts.iter().map(|text| text.parse().unwrap());
+        (!texts.is_empty()).then(|| values.collect())
+    }
 
     #[test]
     fn facts_match_like_the_list_filters() {
         let countries: Vec<Country> = ["SE", "NO"].map(|code| code.parse().unwrap()).to_vec();
         let categories: [Box<str>; 2] = ["toys".into(), "gämes & more".into()];
-        let facts = Facts::new(&Attributes {
+        let facts = Facts {
             is_orderable: false,
             currency: "SEK".parse().unwrap(),
             payout_type: "gift_card",
             countries: &countries,
             categories: &categories,
-        });
-        fn given<T>(values: Vec<T>) -> Option<Vec<T>> {
-            (!values.is_empty()).then_some(values)
-        }
+        };
+        let packed = facts.packed();
         let filter = |countries: &[&str], categories: &[&str]| Selector {
-            countries: given(countries.iter().map(|code| code.parse().unwrap()).collect()),
-            categories: given(categories.iter().map(ToString::to_string).collect()),
+            countries: given(countries),
+            categories: given(categories),
             ..Selector::default()
         };
         let payout = |currencies: &[&str], payout_types: &[&str]| Selector {
-            currencies: given(
-                currencies
-                    .iter()
-                    .map(|code| code.parse().unwrap())
-                    .collect(),
-            ),
-            payout_types: given(
-                payout_types
-                    .iter()
-                    .map(|name| name.parse().unwrap())
-                    .collect(),
-            ),
+            currencies: given(currencies),
+            payout_types: given(payout_types),
             ..filter(&["SE"], &["toys"])
         };
         let orderable = Selector {
@@ -217,16 +214,21 @@ mod tests {
             (orderable.clone(), false),
             (unknown, false),
         ] {
-            assert_eq!(filter.selects_facts(&facts.view()), expected, "{filter:?}");
+            assert_eq!(
+                filter.selects_facts(&FactsView::new(&packed)),
+                expected,
+                "{filter:?}"
+            );
         }
-        let facts = Facts::new(&Attributes {
+        let facts = Facts {
             is_orderable: true,
             currency: "SEK".parse().unwrap(),
             payout_type: "gift_card",
             countries: &[],
             categories: &[],
-        });
-        assert!(orderable.selects_facts(&facts.view()));
-        assert!(!filter(&["SE"], &[]).selects_facts(&facts.view()));
+        };
+        let packed = facts.packed();
+        assert!(orderable.selects_facts(&FactsView::new(&packed)));
+        assert!(!filter(&["SE"], &[]).selects_facts(&FactsView::new(&packed)));
     }
 }
