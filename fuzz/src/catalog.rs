@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use vitrine_ingest::load::check::check;
 use vitrine_ingest::load::read::Record;
 use vitrine_ingest::load::report::Place;
-use vitrine_ingest::view::{TextAddresses, attributes, discount, document};
+use vitrine_ingest::view::{TextAddresses, discount, document, facts};
 use vitrine_model::content::{Content, PackedMarkdown, TextDigest};
 use vitrine_model::product::Product;
 use vitrine_model::revision::Revision;
@@ -83,7 +83,7 @@ fn blocks(checked: &[(Product, Content)]) -> (FacetNumbers, Vec<Block>) {
                 .iter()
                 .map(|name| name.as_str().into())
                 .collect();
-            let found = attributes(
+            let found = facts(
                 &document.json,
                 product.is_orderable,
                 &product.countries_redeemable_in,
@@ -94,7 +94,7 @@ fn blocks(checked: &[(Product, Content)]) -> (FacetNumbers, Vec<Block>) {
                 code: &product.code,
                 bytes,
                 content: content.map(|content| (content.start, content.end)),
-                discount: discount(&document.json, product.discount_multiplier.exact()),
+                discount: discount(&document.json, &product.discount_multiplier.to_string()),
                 facets: &facets,
             };
             builder.push(&entry).expect("ascending codes");

@@ -5,8 +5,10 @@ use std::sync::LazyLock;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use vitrine::http::request::parameters;
+use vitrine_model::geo::Country;
 use vitrine_model::product::Product;
-use vitrine_model::query::{Cursor, Filter, ListQuery, Orderable};
+use vitrine_model::query::{Cursor, ListQuery};
+use vitrine_model::selector::{Selector, any_of};
 
 use crate::catalog::{Catalog, catalog};
 use crate::query::is_code;
@@ -88,26 +90,19 @@ fn filters(choice: u8) -> String {
     filters
 }
 
-fn is_meant(product: &Product, filter: &Filter) -> bool {
-    let Filter {
-        countries,
-        categories,
-        currencies,
-        payout_types,
-        codes,
-        orderable,
-    } = filter;
+fn is_meant(product: &Product, filter: &Selector) -> bool {
     let payout_type = product.detail.payout_type();
     let has_category = |name: &String| product.categories.iter().any(|own| own.as_str() == name);
-    (*orderable == Orderable::Any || product.is_orderable)
-        && (countries.is_empty()
-            || countries
-                .iter()
-                .any(|country| product.countries_redeemable_in.contains(country)))
-        && (categories.is_empty() || categories.iter().any(has_category))
-        && (currencies.is_empty() || currencies.contains(&product.currency))
-        && (payout_types.is_empty() || payout_types.iter().any(|one| one.as_str() == payout_type))
-        && (codes.is_empty() || codes.contains(&product.code))
+    let has_country = |country: &Country| product.countries_redeemable_in.contains(country);
+    (filter.is_orderable).is_none_or(|wanted| wanted == product.is_orderable)
+        && any_of(filter.countries.as_ref(), has_country)
+        && any_of(filter.categories.as_ref(), has_category)
+        && any_of(filter.currencies.as_ref(), |one| *one == product.currency)
+        && any_of(filter.payout_types.as_ref(), |one| {
+            one.as_str() == payout_type
+        })
+        && (filter.codes.as_ref())
+            .is_none_or(|codes| codes.texts().any(|one| one == product.code.as_str()))
 }
 
 fn codes(page: &vitrine_model::snapshot::Page<'_>) -> Vec<String> {

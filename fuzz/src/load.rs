@@ -150,7 +150,7 @@ fn round_trip(checked: &CheckedRecord) {
         &again.product.discount_multiplier,
     );
     assert_eq!(was.cut(), is.cut());
-    again.product.discount_multiplier = product.discount_multiplier.clone();
+    again.product.discount_multiplier = product.discount_multiplier;
     assert_eq!(&again.product, product, "{}", record.json);
     let again_content = again.content.apply(&content);
     assert_eq!(again_content, content, "{}", record.json);

@@ -4,7 +4,7 @@
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use vitrine::http::error::ApiError;
 use vitrine::http::request::parameters;
-use vitrine_model::query::{Cursor, ListQuery, Orderable};
+use vitrine_model::query::{Cursor, ListQuery};
 use vitrine_wire::error::{ErrorType, FaultType};
 
 /// Paths of the API that can't be codes.
@@ -179,9 +179,14 @@ fn reading_of(list: &ListQuery) -> Reading {
     };
     let limit = u16::try_from(limit.get()).expect("500 at most");
     Reading {
-        orderable: filter.orderable == Orderable::Only,
-        countries: filter.countries.iter().map(ToString::to_string).collect(),
-        categories: filter.categories.clone(),
+        orderable: filter.is_orderable == Some(true),
+        countries: filter
+            .countries
+            .iter()
+            .flatten()
+            .map(ToString::to_string)
+            .collect(),
+        categories: filter.categories.clone().unwrap_or_default(),
         cursor,
         limit: Some(limit).filter(|limit| *limit != 500),
         faults: Vec::new(),

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 use vitrine::live::StateDirectory;
 use vitrine::live::fuzzing::{path, read_snapshot, write_snapshot};
-use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
+use vitrine_model::query::{Cursor, Limit, ListQuery};
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -173,21 +174,14 @@ fn ask(snapshot: &Snapshot) {
     });
     for cursor in std::iter::once(Cursor::Start).chain(cursors) {
         for choice in 0..4 {
-            let few = |is_chosen: bool| if is_chosen { 2 } else { 0 };
             let list = ListQuery {
-                filter: Filter {
-                    countries: countries
-                        .iter()
-                        .copied()
-                        .take(few(choice & 1 == 1))
-                        .collect(),
-                    categories: categories
-                        .iter()
-                        .take(few(choice & 2 == 2))
-                        .cloned()
-                        .collect(),
-                    orderable: [Orderable::Any, Orderable::Only][choice & 1],
-                    ..Filter::default()
+                filter: Selector {
+                    countries: (choice & 1 == 1)
+                        .then(|| countries.iter().copied().take(2).collect()),
+                    categories: (choice & 2 == 2)
+                        .then(|| categories.iter().take(2).cloned().collect()),
+                    is_orderable: (choice & 1 == 1).then_some(true),
+                    ..Selector::default()
                 },
                 cursor: cursor.clone(),
                 limit: Limit::new(3).expect("a limit"),

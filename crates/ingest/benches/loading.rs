@@ -107,7 +107,7 @@ fn prepare(bencher: Bencher<'_, '_>) {
         code: product.code,
         document: rendered.json,
         content: rendered.content,
-        discount_multiplier: product.discount_multiplier.exact().to_owned(),
+        discount_multiplier: product.discount_multiplier.to_string(),
         is_orderable: product.is_orderable,
         countries: product.countries_redeemable_in,
         categories: product.categories.iter().map(ToString::to_string).collect(),

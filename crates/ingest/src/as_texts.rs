@@ -23,3 +23,22 @@ pub(crate) fn deserialize<'de, T: FromStr, D: Deserializer<'de>>(
     };
     texts.iter().map(value).collect()
 }
+
+/// The same, for lists that may be absent.
+pub(crate) mod optional {
+    use super::{Deserializer, FromStr, Serializer, fmt};
+
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(crate) fn serialize<T: fmt::Display, S: Serializer>(
+        values: &Option<Vec<T>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        super::serialize(values.as_deref().unwrap_or_default(), serializer)
+    }
+
+    pub(crate) fn deserialize<'de, T: FromStr, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<T>>, D::Error> {
+        super::deserialize(deserializer).map(Some)
+    }
+}

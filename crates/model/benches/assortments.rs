@@ -3,15 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use divan::{Bencher, black_box};
-use vitrine_model::assortment::{
-    Assortment, DiscountChange, OwnDiscount, Rules, Selector, View, diff,
-};
-use vitrine_model::attributes::Attributes;
+use vitrine_model::assortment::{Assortment, DiscountChange, OwnDiscount, Rules, View, diff};
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
+use vitrine_model::facts::Facts;
 use vitrine_model::geo::Country;
 use vitrine_model::query::{Cursor, ListQuery};
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{
     BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
 };
@@ -44,7 +43,7 @@ fn make() -> Snapshot {
     let mut blocks = Vec::new();
     for number in 0..PRODUCTS {
         let countries = [country(COUNTRIES[number as usize % COUNTRIES.len()])];
-        let facets = numbers.facets_of(&Attributes {
+        let facets = numbers.facets_of(&Facts {
             is_orderable: true,
             currency: "EUR".parse().expect("a currency"),
             payout_type: "gift_card",

@@ -6,17 +6,16 @@ use std::sync::{Arc, LazyLock};
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
-use vitrine_model::assortment::{
-    Assortment, AssortmentState, AssortmentTable, NewVersion, Rules, Selector,
-};
-use vitrine_model::attributes::Attributes;
+use vitrine_model::assortment::{Assortment, AssortmentState, AssortmentTable, NewVersion, Rules};
 use vitrine_model::changes::{
-    ChangesQuery, Facts, Journal, JournalUpdate, Point, Position, StateId, Work,
+    ChangesQuery, Journal, JournalUpdate, Point, Position, StateId, Work,
 };
 use vitrine_model::code::ProductCode;
+use vitrine_model::facts::Facts;
 use vitrine_model::geo::Country;
-use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
+use vitrine_model::query::{Cursor, Limit, ListQuery};
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{BlockBuilder, Entry, FacetNumbers, Snapshot, TextTable};
 
 const PRODUCTS: u32 = 1_000_000;
@@ -89,12 +88,12 @@ fn parts(number: u32) -> (bool, [Country; 1], [Box<str>; 1]) {
     )
 }
 
-fn attributes<'a>(
+fn facts<'a>(
     is_orderable: bool,
     countries: &'a [Country],
     categories: &'a [Box<str>],
-) -> Attributes<'a> {
-    Attributes {
+) -> Facts<'a> {
+    Facts {
         is_orderable,
         currency: "EUR".parse().expect("a currency"),
         payout_type: "gift_card",
@@ -123,7 +122,7 @@ fn snapshot() -> &'static Snapshot {
                 bytes: document.as_bytes(),
                 content: None,
                 discount: None,
-                facets: &facets.facets_of(&attributes(is_orderable, &countries, &categories)),
+                facets: &facets.facets_of(&facts(is_orderable, &countries, &categories)),
             };
             builder.push(&entry).expect("it follows");
             if builder.is_full() || number + 1 == PRODUCTS {
@@ -157,8 +156,8 @@ fn update(number: u64, changes: u64) -> JournalUpdate {
     for change in number * changes..(number + 1) * changes {
         let product = changed(change);
         let (is_orderable, countries, categories) = parts(product);
-        let before = Facts::new(&attributes(!is_orderable, &countries, &categories));
-        let after = Facts::new(&attributes(is_orderable, &countries, &categories));
+        let before = facts(!is_orderable, &countries, &categories);
+        let after = facts(is_orderable, &countries, &categories);
         update.ended(number + 1, code(product).as_str(), &before);
         update.began(number + 1, code(product).as_str(), &after);
     }
@@ -313,9 +312,9 @@ fn changes_of_a_narrow_filter(bencher: Bencher<'_, '_>, shape: Shape) {
     };
     let (since, until) = (point(journal, number, oldest), point(journal, 0, newest));
     let query = ChangesQuery {
-        filter: Filter {
-            categories: vec![RARE.to_owned()],
-            ..Filter::default()
+        filter: Selector {
+            categories: Some(vec![RARE.to_owned()]),
+            ..Selector::default()
         },
         ..ChangesQuery::default()
     };
@@ -336,7 +335,7 @@ fn changes_under_former_rules(bencher: Bencher<'_, '_>, former: u32) {
     update.revision(&revision(1), None);
     for number in 0..CHANGED {
         let (is_orderable, countries, categories) = parts(number);
-        let facts = Facts::new(&attributes(is_orderable, &countries, &categories));
+        let facts = facts(is_orderable, &countries, &categories);
         update.ended(1, code(number).as_str(), &facts);
         update.began(1, code(number).as_str(), &facts);
     }

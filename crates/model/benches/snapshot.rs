@@ -6,11 +6,12 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use vitrine_model::attributes::Attributes;
 use vitrine_model::code::ProductCode;
+use vitrine_model::facts::Facts;
 use vitrine_model::geo::Country;
-use vitrine_model::query::{Cursor, Filter, Limit, ListQuery};
+use vitrine_model::query::{Cursor, Limit, ListQuery};
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{
     BlockBuilder, Entry, FacetNumbers, NewProduct, RebuildThreads, Snapshot, TextTable,
 };
@@ -50,12 +51,11 @@ impl Case {
     /// Returns the query of a page that doesn't begin at the catalog's start.
     fn query(self) -> ListQuery {
         let country = COUNTRIES[0].parse().expect("a country");
-        let some = |is_there: bool| usize::from(is_there);
         ListQuery {
-            filter: Filter {
-                countries: vec![country; some(self.filters > 0)],
-                categories: vec![CATEGORIES[0].to_owned(); some(self.filters > 1)],
-                ..Filter::default()
+            filter: Selector {
+                countries: (self.filters > 0).then(|| vec![country]),
+                categories: (self.filters > 1).then(|| vec![CATEGORIES[0].to_owned()]),
+                ..Selector::default()
             },
             cursor: Cursor::After(code(self.products / 10)),
             limit: Limit::new(self.limit).expect("a limit"),
@@ -97,8 +97,8 @@ fn snapshot(products: u32) -> Arc<Snapshot> {
     )
 }
 
-fn attributes<'a>(countries: &'a [Country], categories: &'a [Box<str>]) -> Attributes<'a> {
-    Attributes {
+fn facts<'a>(countries: &'a [Country], categories: &'a [Box<str>]) -> Facts<'a> {
+    Facts {
         is_orderable: true,
         currency: "EUR".parse().expect("a currency"),
         payout_type: "gift_card",
@@ -127,7 +127,7 @@ fn make(products: u32) -> Snapshot {
         let code = code(number);
         let country = countries[below(countries.len())];
         let category = CATEGORIES[below(CATEGORIES.len())].into();
-        let facets = numbers.facets_of(&attributes(&[country], &[category]));
+        let facets = numbers.facets_of(&facts(&[country], &[category]));
         let entry = Entry {
             code: &code,
             bytes: &document(number, 'a'),
@@ -236,7 +236,7 @@ fn change_100(bencher: Bencher<'_, '_>, products: u32) {
         .facet_numbers()
         .as_ref()
         .clone()
-        .facets_of(&attributes(&[], &[]));
+        .facets_of(&facts(&[], &[]));
     let changes: BTreeMap<ProductCode, Option<NewProduct>> = (0..products)
         .step_by(products as usize / 100)
         .map(|number| {

@@ -10,7 +10,8 @@
 //! - [`product`]: the product and its details; [`content`]: its texts
 //! - [`key`], [`quota`]: API keys and their rate limits; [`version`]: the dated API versions
 //! - [`hexadecimal`]: hexadecimal digits of bytes
-//! - [`query`]: filters, cursor and limit of a list request; [`attributes`]: what filters select by
+//! - [`query`]: filter, cursor and limit of a list request; [`selector`]: which products filters, rules and overrides select;
+//!   [`facts`]: what they look at
 //! - [`revision`]: the name of one published state of the catalog
 //! - [`content_hash`]: the hash that entity tags and body caches use
 //! - [`snapshot`]: the immutable catalog in memory, its indexes and the scan of a page
@@ -18,13 +19,13 @@
 //! - [`changes`]: what revisions changed, and what differs since a state
 
 pub mod assortment;
-pub mod attributes;
 pub mod changes;
 pub mod code;
 pub mod colour;
 pub mod contact;
 pub mod content;
 pub mod content_hash;
+pub mod facts;
 pub mod geo;
 pub mod hexadecimal;
 pub mod invalid;
@@ -34,6 +35,7 @@ pub mod product;
 pub mod query;
 pub mod quota;
 pub mod revision;
+pub mod selector;
 pub mod single_line;
 pub mod snapshot;
 pub mod url;

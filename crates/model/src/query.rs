@@ -1,13 +1,9 @@
-//! The query of a list request: filters, cursor and limit.
+//! The query of a list request: filter, cursor and limit.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroU16;
-use std::ops::Bound;
 
 use crate::code::ProductCode;
-use crate::geo::Country;
-use crate::money::Currency;
-use crate::product::PayoutTypeName;
+use crate::selector::Selector;
 
 /// Maximum number of items on a page (docs/contract/listing.md#limit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,55 +49,11 @@ pub enum Cursor {
     Before(ProductCode),
 }
 
-/// Filters of a list. Values of one filter are alternatives; filters narrow each other.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// Countries, of which products have at least one; empty: no filter.
-    pub countries: Vec<Country>,
-    /// Categories, of which products have at least one; empty: no filter.
-    pub categories: Vec<String>,
-    /// Currencies, of which products have one; empty: no filter.
-    pub currencies: Vec<Currency>,
-    /// Payout types, of which products have one; empty: no filter.
-    pub payout_types: Vec<PayoutTypeName>,
-    /// Codes, of which products have one; empty: no filter. At most [`MAX_CODES`](Self::MAX_CODES) in a request.
-    pub codes: BTreeSet<ProductCode>,
-    /// The `is_orderable` filter.
-    pub orderable: Orderable,
-}
-
-impl Filter {
-    /// Maximum number of codes in a request (docs/contract/listing.md#filters).
-    pub const MAX_CODES: usize = 100;
-
-    /// Returns true if the filter on codes, if there is one, selects this code.
-    #[must_use]
-    pub fn selects_code(&self, code: &str) -> bool {
-        self.codes.is_empty() || self.codes.contains(code)
-    }
-
-    /// Iterates over the codes of the filter from `code` on.
-    pub(crate) fn codes_from(&self, code: &str) -> impl Iterator<Item = &ProductCode> {
-        let range = (Bound::Included(code), Bound::Unbounded);
-        self.codes.range::<str, _>(range)
-    }
-}
-
-/// The `is_orderable` filter; `false` filters nothing, as if it were absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Orderable {
-    /// All products.
-    #[default]
-    Any,
-    /// Only products that can be ordered.
-    Only,
-}
-
 /// A list request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListQuery {
-    /// Filters.
-    pub filter: Filter,
+    /// Filter: values of one parameter are alternatives; parameters narrow each other.
+    pub filter: Selector,
     /// Position of the page.
     pub cursor: Cursor,
     /// Maximum number of products.

@@ -62,9 +62,13 @@ pub struct TextState {
     pub changed_at: Timestamp,
 }
 
-/// Facts of a version of a product that filters select by.
+/// Version of a product, with what selectors look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts<'a> {
+pub struct Version<'a> {
+    /// Number of the revision with which it began or ended.
+    pub revision: u64,
+    /// Product code.
+    pub code: &'a str,
     /// True if the product can be ordered.
     pub is_orderable: bool,
     /// Countries in which it can be redeemed.
@@ -78,24 +82,10 @@ pub struct Facts<'a> {
 /// Item of [`read_history`](crate::Store::read_history).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryItem<'a> {
-    /// A version of a product ended with this revision: the product was changed or retired.
-    Ended {
-        /// Number of the revision.
-        revision: u64,
-        /// Product code.
-        code: &'a str,
-        /// Facts of the version.
-        facts: Facts<'a>,
-    },
-    /// A version of a product began with this revision: the product was created or changed.
-    Began {
-        /// Number of the revision.
-        revision: u64,
-        /// Product code.
-        code: &'a str,
-        /// Facts of the version.
-        facts: Facts<'a>,
-    },
+    /// A version ended: the product was changed or retired.
+    Ended(Version<'a>),
+    /// A version began: the product was created or changed.
+    Began(Version<'a>),
     /// A live product names a text whose status changed.
     Text {
         /// Texts state after the change.
@@ -238,17 +228,9 @@ fn versions(
     let mut unpacked = Vec::new();
     tx.each(&versions_of(bound), values![after, last], |row| {
         let revision = row.count(REVISION)?;
-        let item = match (bound, facts(row, &mut lists, &mut unpacked)) {
-            (Bound::Ended, Ok((code, facts))) => HistoryItem::Ended {
-                revision,
-                code,
-                facts,
-            },
-            (Bound::Began, Ok((code, facts))) => HistoryItem::Began {
-                revision,
-                code,
-                facts,
-            },
+        let item = match (bound, version(row, revision, &mut lists, &mut unpacked)) {
+            (Bound::Ended, Ok(version)) => HistoryItem::Ended(version),
+            (Bound::Began, Ok(version)) => HistoryItem::Began(version),
             (_, Err(StoreError::Damaged(_))) => HistoryItem::Damaged { revision },
             (_, Err(error)) => return Err(error),
         };
@@ -256,16 +238,17 @@ fn versions(
     })
 }
 
-/// Returns code and facts of a version.
+/// Reads a version.
 ///
 /// # Errors
 ///
-/// If they don't match its digest, or aren't lists.
-fn facts<'r>(
+/// If it doesn't match its digest, or has lists that aren't.
+fn version<'r>(
     row: &Row<'r>,
+    revision: u64,
     (countries, categories): &'r mut Lists,
     unpacked: &'r mut Vec<u8>,
-) -> Result<(&'r str, Facts<'r>), StoreError> {
+) -> Result<Version<'r>, StoreError> {
     let product = ProductRow::read(row, unpacked)?;
     let digest = product.stored_digest(row)?;
     let (code, document) = (product.code, product.document);
@@ -273,13 +256,14 @@ fn facts<'r>(
         let damage = format!("a version of {code} doesn't match its digest");
         return Err(StoreError::Damaged(damage));
     }
-    let facts = Facts {
+    Ok(Version {
+        revision,
+        code,
         is_orderable: product.is_orderable,
         countries: countries.get(product.countries)?,
         categories: categories.get(product.categories)?,
         document,
-    };
-    Ok((code, facts))
+    })
 }
 
 /// Returns all recorded steps of the counter of texts, newest first.

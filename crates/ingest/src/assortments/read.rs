@@ -1,20 +1,21 @@
 //! Reading rules: a value of any shape to rules, or to all of its faults.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::hash::Hash;
 
 use vitrine_model::Invalid;
-use vitrine_model::assortment::{CodeSet, DiscountChange, OwnDiscount, Rules, Selector, Share};
+use vitrine_model::assortment::{DiscountChange, OwnDiscount, Rules, Share};
 use vitrine_model::code::ProductCode;
 use vitrine_model::geo::Country;
 use vitrine_model::money::{Currency, Discount};
 use vitrine_model::product::PayoutTypeName;
+use vitrine_model::selector::Selector;
 use vitrine_model::single_line::SingleLine;
 
 use super::{Fault, MAX_BYTES, MAX_FAULTS, quoted, suggest};
 use crate::load::json::{Node, Problem};
 use crate::load::pointer::At;
+use crate::selection::keep_first;
 
 /// Members of rules.
 const RULES: [&str; 3] = ["allow", "deny", "discounts"];
@@ -186,7 +187,7 @@ impl Reader {
             match &**key {
                 "codes" => {
                     let codes = self.texts(&at, node, str::parse::<ProductCode>, |_| None);
-                    selector.codes = Some(codes.into_iter().collect::<CodeSet>());
+                    selector.codes = Some(codes.into_iter().collect());
                 }
                 "categories" => {
                     let names = self.texts(&at, node, str::parse::<SingleLine>, suggest::trimmed);
@@ -271,8 +272,7 @@ impl Reader {
             };
             parsed.inspect_err(report).ok()
         });
-        let mut seen = HashSet::new();
-        values.retain(|value| seen.insert(value.clone()));
+        keep_first(&mut values);
         values
     }
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use vitrine_model::assortment::{Assortment, OwnDiscount, Rules, Selector};
-use vitrine_model::attributes::Attributes;
+use vitrine_model::assortment::{Assortment, OwnDiscount, Rules};
 use vitrine_model::changes::StateId;
+use vitrine_model::code::ProductCode;
+use vitrine_model::facts::Facts;
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{
     BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
 };
@@ -178,7 +180,7 @@ fn selectors() -> Vec<Selector> {
         fn list<T: Clone>(state: usize, values: &[T]) -> Option<Vec<T>> {
             [None, Some(Vec::new()), Some(values.to_vec())][state].clone()
         }
-        let codes = ["Z~", "A-1"].map(|code| code.parse().expect("a code"));
+        let codes = ["Z~", "A-1"].map(|code| code.parse::<ProductCode>().expect("a code"));
         let names = ["café \"& bistro\\", "\u{1b}\u{202e}"].map(str::to_owned);
         let countries = ["SE", "NO"].map(|code| code.parse().expect("a country"));
         let currencies = ["SEK", "EUR"].map(|code| code.parse().expect("a currency"));
@@ -189,6 +191,7 @@ fn selectors() -> Vec<Selector> {
             countries: list(state(2), &countries),
             currencies: list(state(3), &currencies),
             payout_types: list(state(4), &payout_types),
+            ..Selector::default()
         });
     }
     selectors
@@ -225,7 +228,7 @@ fn written_rules_are_read_as_the_same() {
 /// Returns a snapshot of products with these codes, each of Sweden, with a discount of a half.
 fn snapshot(codes: &[&str]) -> Arc<Snapshot> {
     let mut numbers = FacetNumbers::default();
-    let facets = numbers.facets_of(&Attributes {
+    let facets = numbers.facets_of(&Facts {
         is_orderable: true,
         currency: "SEK".parse().expect("a currency"),
         payout_type: "gift_card",

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use serde::Serialize;
-use vitrine_model::money::DiscountMultiplier;
+use vitrine_model::money::Discount;
 use vitrine_store::record::{OwnText, StoredProduct};
 
 use super::json::Node;
@@ -25,8 +25,8 @@ pub struct FieldChange {
 /// Returns true if a live discount is the loaded one, written differently: then it stays. Responses show `0.1` as `0.10`, and
 /// loading a response back must not be a change.
 pub(super) fn is_same_discount(loaded: &str, live: &str) -> bool {
-    let [loaded, live] = [loaded, live].map(str::parse::<DiscountMultiplier>);
-    loaded.is_ok_and(|loaded| live.is_ok_and(|live| loaded.is_same_number(&live)))
+    let [loaded, live] = [loaded, live].map(str::parse::<Discount>);
+    loaded.is_ok_and(|loaded| live.is_ok_and(|live| loaded == live))
 }
 
 /// Returns the fields in which `new` differs from `old`, in the order of the product object. A list counts as one

@@ -69,7 +69,7 @@ impl Staged {
             },
             document: document.json,
             content: document.content,
-            discount_multiplier: product.discount_multiplier.exact().to_owned(),
+            discount_multiplier: product.discount_multiplier.to_string(),
             is_orderable: product.is_orderable,
             countries: product.countries_redeemable_in.clone(),
             categories: product.categories.iter().map(ToString::to_string).collect(),

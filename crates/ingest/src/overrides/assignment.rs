@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use vitrine_model::Invalid;
 use vitrine_model::geo::Country;
-use vitrine_model::money::{Amount, DiscountMultiplier};
+use vitrine_model::money::{Amount, Discount};
 use vitrine_model::product::{Availability, State};
 use vitrine_model::single_line::SingleLine;
 
@@ -22,7 +22,7 @@ pub enum Assignment {
     /// `availability=…`.
     Availability(Availability),
     /// `discount_multiplier=…`.
-    Discount(DiscountMultiplier),
+    Discount(Discount),
     /// `minimum_value=…`: no amount below it.
     Minimum(Amount),
     /// `maximum_value=…`: no amount above it.
@@ -86,7 +86,7 @@ impl fmt::Display for Assignment {
             Self::State(state) => write!(out, "state={}", state.as_str()),
             Self::IsOrderable(is_orderable) => write!(out, "is_orderable={is_orderable}"),
             Self::Availability(value) => write!(out, "availability={}", value.as_str()),
-            Self::Discount(discount) => write!(out, "discount_multiplier={}", discount.exact()),
+            Self::Discount(discount) => write!(out, "discount_multiplier={discount}"),
             Self::Minimum(amount) => write!(out, "minimum_value={amount}"),
             Self::Maximum(amount) => write!(out, "maximum_value={amount}"),
             Self::Amounts(amounts) => {

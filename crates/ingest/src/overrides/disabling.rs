@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::bail;
+use vitrine_model::selector::Selector;
 use vitrine_store::Store;
 use vitrine_store::overrides::StoredOverride;
 use vitrine_store::record::Moment;
 
 use super::unreadable::ReadOverrides;
 use super::{Kind, Override};
-use crate::selection::Selection;
+use crate::selection::selects;
 
 /// Overrides by `vitrine disable` of selected products.
 pub struct Disabling {
@@ -24,7 +25,7 @@ pub struct Disabling {
 /// # Errors
 ///
 /// If none is active, or one is about other products as well, or the store can't be read.
-pub fn disabling(store: &Store, selection: &Selection) -> anyhow::Result<Disabling> {
+pub fn disabling(store: &Store, selection: &Selector) -> anyhow::Result<Disabling> {
     let mut open = store.overrides()?;
     open.retain(|one| one.ended.is_none());
     let mut open = ReadOverrides::of(open).unless(StoredOverride::is_active)?;
@@ -34,7 +35,7 @@ pub fn disabling(store: &Store, selection: &Selection) -> anyhow::Result<Disabli
     let mut unselected: BTreeMap<u64, (u64, String)> = BTreeMap::new();
     let mut selected = 0_u64;
     store.read_base(Moment::Live, &mut |base| {
-        let is_selected = selection.contains(&base)?;
+        let is_selected = selects(selection, &base)?;
         selected += u64::from(is_selected);
         for one in &open {
             match (one.definition.selects(&base)?, is_selected) {

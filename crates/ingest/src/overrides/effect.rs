@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vitrine_model::geo::Country;
-use vitrine_model::money::DiscountMultiplier;
+use vitrine_model::money::Discount;
 use vitrine_store::record::StoredProduct;
 
 use super::Override;
@@ -140,8 +140,8 @@ impl<'b> Change<'b> {
                 self.set(value, number, json(availability.as_str()));
             }
             Assignment::Discount(discount) => {
-                self.set_discount(discount);
-                self.set(value, number, json(&discount.cut()));
+                self.set_discount(*discount);
+                self.set(value, number, json(discount.cut().text().as_str()));
             }
             Assignment::Category(change, name) => {
                 (self.categories).add(number, *change, name.as_str().to_owned());
@@ -159,13 +159,13 @@ impl<'b> Change<'b> {
 
     /// Sets the discount, unless it is the same number in other digits. Of overrides, the same number has the same digits, too:
     /// clients see no difference (docs/contract/resources.md#discounts).
-    fn set_discount(&mut self, discount: &DiscountMultiplier) {
-        let base = self.base.discount_multiplier.parse::<DiscountMultiplier>();
+    fn set_discount(&mut self, discount: Discount) {
+        let base = self.base.discount_multiplier.parse::<Discount>();
         let exact = match base {
-            Ok(base) if base.is_same_number(discount) => base,
+            Ok(base) if base == discount => base,
             _ => discount.respelt(),
         };
-        self.product.discount_multiplier = exact.exact().to_owned();
+        self.product.discount_multiplier = exact.to_string();
     }
 
     fn finish(mut self) -> serde_json::Result<Effect> {
@@ -280,7 +280,7 @@ mod tests {
                 code: product.code,
                 document: rendered.json,
                 content: rendered.content,
-                discount_multiplier: product.discount_multiplier.exact().to_owned(),
+                discount_multiplier: product.discount_multiplier.to_string(),
                 is_orderable: product.is_orderable,
                 countries: product.countries_redeemable_in,
                 categories: product.categories.iter().map(ToString::to_string).collect(),

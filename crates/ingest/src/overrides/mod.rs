@@ -33,6 +33,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use vitrine_model::selector::{Codes, Selector};
 use vitrine_store::StoreError;
 use vitrine_store::overrides::{BaseHint, StoredOverride};
 use vitrine_store::record::StoredProduct;
@@ -45,7 +46,7 @@ use unreadable::Unreadable;
 
 use crate::as_texts;
 use crate::load::guard::Allowance;
-use crate::selection::Selection;
+use crate::selection::{SelectorJson, selects};
 
 /// Maximum number of codes that a summary names.
 const MAX_NAMED_CODES: usize = 10;
@@ -70,7 +71,8 @@ pub struct Definition {
     /// Kind.
     pub kind: Kind,
     /// Selection of products, resolved at each moment.
-    pub selection: Selection,
+    #[serde(with = "SelectorJson")]
+    pub selection: Selector,
     /// Codes of the products that matched when the override was made, if only these are meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<BTreeSet<String>>,
@@ -91,7 +93,7 @@ impl Definition {
     pub fn selects(&self, base: &StoredProduct) -> anyhow::Result<bool> {
         match &self.frozen {
             Some(codes) => Ok(codes.contains(base.code.as_str())),
-            None => self.selection.contains(base),
+            None => selects(&self.selection, base),
         }
     }
 
@@ -101,27 +103,23 @@ impl Definition {
         if let Some(frozen) = &self.frozen {
             return Some(frozen.iter().map(String::as_str).collect());
         }
-        let codes = &self.selection.codes;
-        let is_named = !codes.is_empty() && codes.iter().all(|code| !code.is_pattern());
-        is_named.then(|| self.selection.named_codes().collect())
+        let codes = self.selection.codes.as_ref()?;
+        (codes.pattern_count() == 0).then(|| codes.exact().iter().collect())
     }
 
     /// Returns the products among which those that it is about are, by a part of the selection that a store can tell.
     #[must_use]
     pub(crate) fn hint(&self) -> BaseHint {
-        let Selection {
+        let Selector {
             codes,
             countries,
             categories,
             ..
         } = &self.selection;
         BaseHint {
-            code_prefix: match &**codes {
-                [one] => one.prefix().to_owned(),
-                _ => String::new(),
-            },
-            categories: categories.clone(),
-            countries: countries.clone(),
+            code_prefix: codes.as_ref().map_or("", Codes::prefix).to_owned(),
+            categories: categories.clone().unwrap_or_default(),
+            countries: countries.clone().unwrap_or_default(),
         }
     }
 
@@ -144,7 +142,7 @@ impl Definition {
                 products => format!("{products} products that matched when it was made"),
             };
         }
-        let Selection {
+        let Selector {
             codes,
             countries,
             categories,
@@ -154,27 +152,29 @@ impl Definition {
             name,
             is_orderable,
         } = &self.selection;
-        let texts = |values: &[String]| values.join(" or ");
-        let named = codes.iter().take(max_codes).map(ToString::to_string);
-        let mut named: Vec<String> = named.collect();
-        match codes.len() - named.len() {
+        fn texts<T: ToString>(values: Option<&Vec<T>>) -> String {
+            let values = values.into_iter().flatten().map(ToString::to_string);
+            values.collect::<Vec<_>>().join(" or ")
+        }
+        let mut all = codes.iter().flat_map(Codes::texts);
+        let mut named: Vec<String> = all.by_ref().take(max_codes).map(str::to_owned).collect();
+        match all.count() {
             0 => {}
             1 => named.push("1 other code".to_owned()),
             others => named.push(format!("{others} other codes")),
         }
-        let countries: Vec<String> = countries.iter().map(ToString::to_string).collect();
         let orderable = match is_orderable {
             Some(true) => "orderable",
             Some(false) => "not orderable",
             None => "",
         };
         let parts = [
-            ("", texts(&named)),
-            ("country ", texts(&countries)),
-            ("category ", texts(categories)),
-            ("currency ", texts(currencies)),
-            ("payout type ", texts(payout_types)),
-            ("state ", texts(states)),
+            ("", texts(Some(&named))),
+            ("country ", texts(countries.as_ref())),
+            ("category ", texts(categories.as_ref())),
+            ("currency ", texts(currencies.as_ref())),
+            ("payout type ", texts(payout_types.as_ref())),
+            ("state ", texts(states.as_ref())),
             ("name ", name.clone().unwrap_or_default()),
             ("", orderable.to_owned()),
         ];

@@ -6,7 +6,7 @@ use std::ops::Range;
 use memchr::memmem;
 use serde_json::value::RawValue;
 use vitrine_model::content::{Content, Text, TextName};
-use vitrine_model::money::AmountText;
+use vitrine_model::money::DecimalText;
 use vitrine_model::product::{
     AmountRange, Assets, CustomerService, Denominations, Detail, Expiry, OtherDetail, Payment,
     Product, SubscriptionPlan, Voucher,
@@ -69,7 +69,7 @@ const DOCUMENT_BYTES: usize = 4 << 10;
 const CONTENT_KEY: &[u8] = b"\"content_resources\":";
 
 /// Texts of a product's amounts, in the order in which they are shown, but a list last.
-struct AmountTexts(Vec<AmountText>);
+struct AmountTexts(Vec<DecimalText>);
 
 impl AmountTexts {
     fn of(detail: &Detail) -> Self {
@@ -90,7 +90,7 @@ impl AmountTexts {
     }
 
     fn get(&self, index: usize) -> Cow<'_, str> {
-        self.0.get(index).map_or("", AmountText::as_str).into()
+        self.0.get(index).map_or("", DecimalText::as_str).into()
     }
 
     /// Returns the texts behind minimum and maximum.
@@ -179,7 +179,7 @@ fn wire_product<'a>(
             phone_number: phone_number.as_ref().map(|phone| phone.as_str().into()),
             website_url: website_url.as_ref().map(|url| url.as_str().into()),
         },
-        discount_multiplier: discount_multiplier.cut().into(),
+        discount_multiplier: discount_multiplier.cut().to_string().into(),
         availability: availability.map(|availability| availability.as_str().into()),
         gift_card: None,
         subscription: None,

@@ -1,11 +1,11 @@
-//! Attributes and discount of a stored product, found in its canonical document without parsing.
+//! Facts and discount of a stored product, found in its canonical document without parsing.
 
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use vitrine_model::attributes::Attributes;
+use vitrine_model::facts::Facts;
 use vitrine_model::geo::Country;
-use vitrine_model::money::{Currency, ExactDiscount};
+use vitrine_model::money::{Currency, Discount};
 use vitrine_model::snapshot::PlacedDiscount;
 
 // Keys in a document, up to their value. The quotes of a string's content are escaped, so only an object's key can read so,
@@ -22,19 +22,19 @@ fn behind<'d>(document: &'d str, key: &Finder<'_>) -> Option<&'d str> {
     document.get(at + key.needle().len()..)
 }
 
-/// Returns the attributes of a stored product by which filters select: those beside its canonical document, and currency
+/// Returns what selectors look at in a stored product: those beside its canonical document, and currency
 /// and payout type, which are in it; `None` if the document is damaged.
 #[must_use]
-pub fn attributes<'a>(
+pub fn facts<'a>(
     document: &'a str,
     is_orderable: bool,
     countries: &'a [Country],
     categories: &'a [Box<str>],
-) -> Option<Attributes<'a>> {
+) -> Option<Facts<'a>> {
     // Without parsing the rest: only name and code are in front of them, and quotes in these are escaped.
     let (currency, rest) = behind(document, &CURRENCY_KEY)?.split_once('"')?;
     let (payout_type, _) = behind(rest, &PAYOUT_TYPE_KEY)?.split_once('"')?;
-    Some(Attributes {
+    Some(Facts {
         is_orderable,
         currency: Currency::well_formed(currency)?,
         payout_type,
@@ -47,10 +47,10 @@ pub fn attributes<'a>(
 /// is damaged. `exact` is the discount as loaded.
 #[must_use]
 pub fn discount(document: &str, exact: &str) -> Option<PlacedDiscount> {
-    let exact: ExactDiscount = exact.parse().ok()?;
+    let exact: Discount = exact.parse().ok()?;
     let rest = behind(document, &DISCOUNT_KEY)?;
     let start = document.len() - rest.len();
-    let value = rest.strip_prefix(exact.shown().cut().text().as_str())?;
+    let value = rest.strip_prefix(exact.cut().text().as_str())?;
     let found = PlacedDiscount { exact, start };
     value.starts_with('"').then_some(found)
 }

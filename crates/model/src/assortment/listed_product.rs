@@ -1,20 +1,20 @@
 //! A product to which the rules of many assortments are applied: compiling a view of each would cost far more.
 
 use super::Rules;
-use crate::attributes::Attributes;
-use crate::changes::Facts;
 use crate::code::ProductCode;
+use crate::facts::{Facts, FactsView};
 use crate::geo::Country;
-use crate::money::{Currency, Discount, ExactDiscount};
-use crate::query::Filter;
+use crate::money::{Currency, Discount};
+use crate::selector::Selector;
 use crate::snapshot::{FacetKind, Snapshot};
 
 /// A product of a snapshot, with what rules select by.
 #[derive(Debug)]
 pub struct ListedProduct<'s> {
     code: &'s str,
-    facts: Facts,
-    list_discount: Option<ExactDiscount>,
+    /// Packed.
+    facts: Vec<u8>,
+    list_discount: Option<Discount>,
 }
 
 impl<'s> ListedProduct<'s> {
@@ -36,57 +36,54 @@ impl<'s> ListedProduct<'s> {
                 None => {}
             }
         }
-        let facts = Facts::new(&Attributes {
+        let facts = Facts {
             // No rule selects by it.
             is_orderable: false,
             currency: currency?,
             payout_type,
             countries: &countries,
             categories: &categories,
-        });
-        Some(Self {
-            code: block.code(slot),
-            facts,
-            list_discount: block.discount(slot).map(|list| list.exact),
-        })
+        };
+        let list_discount = block.discount(slot).map(|list| list.exact);
+        Some(Self::new(block.code(slot), &facts, list_discount))
     }
 
     /// Returns a product with these attributes.
     #[must_use]
-    pub fn new(
-        code: &'s str,
-        attributes: &Attributes<'_>,
-        list_discount: Option<ExactDiscount>,
-    ) -> Self {
+    pub fn new(code: &'s str, facts: &Facts<'_>, list_discount: Option<Discount>) -> Self {
         Self {
             code,
-            facts: Facts::new(attributes),
+            facts: facts.packed(),
             list_discount,
         }
     }
 
+    fn view(&self) -> FactsView<'_> {
+        FactsView::new(&self.facts)
+    }
+
     /// Returns true if a filter selects the product.
     #[must_use]
-    pub fn matches(&self, filter: &Filter) -> bool {
-        filter.selects_code(self.code) && self.facts.match_filter(filter)
+    pub fn matches(&self, filter: &Selector) -> bool {
+        filter.selects(self.code, &self.view())
     }
 
     /// Returns the product's own discount as responses show it.
     #[must_use]
     pub fn list_discount(&self) -> Option<Discount> {
-        self.list_discount.map(ExactDiscount::shown)
+        self.list_discount.map(Discount::shown)
     }
 
     /// Returns true if these rules show the product.
     #[must_use]
     pub fn is_shown_by(&self, rules: &Rules) -> bool {
-        rules.shows_facts(self.code, &self.facts)
+        rules.shows(self.code, &self.view())
     }
 
     /// Returns the client's own discount for the product, if these rules have one.
     #[must_use]
     pub fn own_discount(&self, rules: &Rules) -> Option<Discount> {
-        let facts = self.facts.view();
+        let facts = self.view();
         let mut entries = rules.discounts.iter();
         let first = entries.find(|entry| entry.selector.selects(self.code, &facts))?;
         first.change.of(self.list_discount?)

@@ -12,14 +12,12 @@
 //! - `diff`: what one view shows and another doesn't
 //! - `listed_product`: a product to which the rules of many assortments are applied
 
-mod code_set;
 mod diff;
 mod discounts;
 mod listed_product;
 mod names;
 mod own_discount;
 mod rules_since;
-mod selector;
 mod table;
 mod union;
 mod version_index;
@@ -27,7 +25,6 @@ mod view;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-pub use code_set::CodeSet;
 pub use diff::{Diff, DiscountDifference, diff};
 pub(crate) use diff::{different_discounts, shown};
 pub use discounts::{ExcessiveDiscount, RunDiscounts};
@@ -35,7 +32,6 @@ pub use listed_product::ListedProduct;
 pub use names::{NameKind, RuleList, UnknownName, unknown_names};
 pub use own_discount::{DiscountChange, OwnDiscount, Share};
 pub use rules_since::RulesSince;
-pub use selector::Selector;
 pub use table::{
     AssortmentState, AssortmentTable, FormerVersion, KnownAssortment, NewVersion, VersionsSince,
 };
@@ -43,7 +39,9 @@ pub(crate) use version_index::{CodedSelectors, Votes};
 pub use view::View;
 
 use crate::Invalid;
-use crate::changes::{Facts, FactsView, StateId};
+use crate::changes::StateId;
+use crate::facts::FactsView;
+use crate::selector::Selector;
 use crate::snapshot::Snapshot;
 
 /// Checks the name of an assortment, which is also that of a file.
@@ -84,11 +82,6 @@ impl Rules {
     pub const MAX_CODES: usize = 100_000;
 
     /// Returns true if the product with this code and these attributes is visible.
-    #[must_use]
-    pub fn shows_facts(&self, code: &str, facts: &Facts) -> bool {
-        self.shows(code, &facts.view())
-    }
-
     pub(crate) fn shows(&self, code: &str, facts: &FactsView<'_>) -> bool {
         let any = |some: &[Selector]| some.iter().any(|one| one.selects(code, facts));
         self.allow.as_deref().is_none_or(any) && !any(&self.deny)
@@ -105,7 +98,7 @@ impl Rules {
     #[must_use]
     pub fn code_count(&self) -> usize {
         let codes = self.selectors().filter_map(|one| one.codes.as_ref());
-        codes.map(CodeSet::len).sum()
+        codes.map(|codes| codes.exact().len()).sum()
     }
 }
 

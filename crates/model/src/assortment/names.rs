@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CodeSet, Rules, Selector, View};
+use super::{Rules, View};
 use crate::geo::Country;
 use crate::snapshot::{Facet, Snapshot};
 
@@ -97,13 +97,6 @@ pub fn unknown_names<'r>(rules: &'r Rules, snapshot: &Snapshot) -> Vec<UnknownNa
     let discounts = discounts.map(|(index, one)| (RuleList::Discounts, index, &one.selector));
     let mut unknown = Vec::new();
     for (list, index, selector) in allow.chain(deny).chain(discounts) {
-        let Selector {
-            codes,
-            categories: names,
-            countries: codes_of_countries,
-            currencies: _,
-            payout_types: _,
-        } = selector;
         let mut add = |kind, name| {
             unknown.push(UnknownName {
                 list,
@@ -112,15 +105,15 @@ pub fn unknown_names<'r>(rules: &'r Rules, snapshot: &Snapshot) -> Vec<UnknownNa
                 name,
             });
         };
-        let codes = codes.iter().flat_map(CodeSet::iter);
-        codes
+        selector
+            .named_codes()
             .filter(|code| snapshot.find(code).is_none())
             .for_each(|code| add(NameKind::Code, code));
-        let names = names.iter().flatten().map(String::as_str);
+        let names = selector.categories.iter().flatten().map(String::as_str);
         names
             .filter(|name| !categories.contains(name))
             .for_each(|name| add(NameKind::Category, name));
-        let some = codes_of_countries.iter().flatten();
+        let some = selector.countries.iter().flatten();
         some.filter(|country| !countries.contains(country))
             .for_each(|country| add(NameKind::Country, country.as_str()));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::version_index::{CodedSelectors, VersionIndex, VersionSet, Votes};
 use super::{Assortment, View};
-use crate::changes::FactsView;
+use crate::facts::FactsView;
 use crate::snapshot::Snapshot;
 
 /// Versions of an assortment, any of which may have shown a product to a client; the last one is live.

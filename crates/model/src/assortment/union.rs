@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::code_set::CodeSet;
-use super::selector::Selector;
+use crate::selector::Selector;
 use crate::snapshot::{BitSet256, Block, Groups, Snapshot};
 
 /// Place of a product in a snapshot: its block, then its slot in eight bits.
@@ -28,8 +27,9 @@ pub(super) fn places_of(
     groups: &Groups,
     snapshot: &Snapshot,
 ) -> impl Iterator<Item = Place> {
-    let codes = selector.codes.iter().flat_map(CodeSet::iter);
-    let found = codes.filter_map(|code| snapshot.find(code));
+    let found = selector
+        .named_codes()
+        .filter_map(|code| snapshot.find(code));
     let selected = found.filter(|(block, slot)| {
         let block = snapshot.blocks().get(*block);
         block.is_some_and(|block| groups.has(block, *slot))

@@ -6,9 +6,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use super::Rules;
-use super::code_set::CodeSet;
-use super::selector::{Selector, ValueLists};
-use crate::changes::{FactsView, ValueKind};
+use crate::facts::{FactsView, ValueKind};
+use crate::selector::{CodeSet, Codes, Selector, ValueLists};
 
 /// Set of versions: a bit for each, the oldest first.
 pub(crate) type VersionSet = u128;
@@ -196,7 +195,7 @@ fn distinct<'v>(versions: &'v [Arc<Rules>], all: &mut Votes) -> Vec<(&'v Selecto
             .chain(deny.map(|one| (true, one)));
         for (is_deny, (index, selector)) in lists {
             let is_empty = |list: &Option<Vec<&[u8]>>| list.as_ref().is_some_and(Vec::is_empty);
-            let has_no_code = selector.codes.as_ref().is_some_and(CodeSet::is_empty);
+            let has_no_code = selector.codes.as_ref().is_some_and(Codes::is_empty);
             if has_no_code || selector.lists().iter().any(is_empty) {
                 continue;
             }
@@ -233,7 +232,8 @@ impl<'i> CodedSelectors<'i> {
         let index = self.index;
         let codes = |number: usize| -> Option<&'i CodeSet> {
             let indexed = index.coded.get(number)?;
-            at(&index.versions, indexed.place)?.codes.as_ref()
+            let codes = at(&index.versions, indexed.place)?.codes.as_ref()?;
+            Some(codes.exact())
         };
         let from = |number: usize, start: usize| {
             let codes = codes(number)?;

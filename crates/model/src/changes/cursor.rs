@@ -1,12 +1,12 @@
 //! A walk through the changes of a segment.
 
 use super::segment::Segment;
-use crate::query::Filter;
+use crate::selector::Selector;
 
 /// Iterates over the products of a segment that changed by certain steps and whose codes a filter selects, ascending by code.
 pub(super) struct Cursor<'s, 'f> {
     pub(super) segment: &'s Segment,
-    filter: &'f Filter,
+    filter: &'f Selector,
     /// Indexes of the first and the last step.
     steps: [u32; 2],
     /// Index of the first change of the current product, or of one past the last.
@@ -21,7 +21,7 @@ impl<'s, 'f> Cursor<'s, 'f> {
         segment: &'s Segment,
         [since, until]: [u64; 2],
         after: &[u8],
-        filter: &'f Filter,
+        filter: &'f Selector,
     ) -> Self {
         let index = |number: u64| number.saturating_sub(segment.first);
         let first = index(since.saturating_add(1));
@@ -48,11 +48,11 @@ impl<'s, 'f> Cursor<'s, 'f> {
                 break;
             }
             // Straight to the next one that is selected.
-            let Some(next) = self.filter.codes_from(text).next() else {
+            let Some(next) = self.filter.named_from(text) else {
                 start = self.segment.len();
                 break;
             };
-            let next = next.as_str().as_bytes();
+            let next = next.as_bytes();
             start = self.segment.skip(change, |other| other < next);
         }
         self.change = start;

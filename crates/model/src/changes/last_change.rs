@@ -64,8 +64,8 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::Attributes;
-    use crate::changes::{Facts, JournalUpdate, StateId};
+    use crate::changes::{JournalUpdate, StateId};
+    use crate::facts::Facts;
     use crate::revision::Revision;
 
     #[test]
@@ -75,13 +75,13 @@ mod tests {
             id: format!("r{number}"),
             created_at: Timestamp::from_millisecond(number as i64 * 1_000).unwrap(),
         };
-        let facts = Facts::new(&Attributes {
+        let facts = Facts {
             is_orderable: true,
             currency: "SEK".parse().unwrap(),
             payout_type: "gift_card",
             countries: &[],
             categories: &[],
-        });
+        };
         let mut update = JournalUpdate::default();
         (1..=3).for_each(|number| update.revision(&revision(number), None));
         update.began(2, "A", &facts);

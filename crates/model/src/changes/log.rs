@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::cursor::Cursor;
 use super::segment::Segment;
 use super::{StateId, Step};
-use crate::query::Filter;
+use crate::selector::Selector;
 
 /// Changes of numbered steps, each of which leads to a state. Clones share segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Log {
         &'s self,
         [since, until]: [u64; 2],
         after: &'f [u8],
-        filter: &'f Filter,
+        filter: &'f Selector,
     ) -> impl Iterator<Item = Cursor<'s, 'f>> {
         let concerned = move |segment: &&'s Arc<Segment>| {
             since < until && segment.last() > since && segment.first <= until

@@ -5,7 +5,7 @@
 //! filters need them; and one of the states of texts, with the products that name a text that was taken down or put back.
 //! It is immutable and shares its parts with its predecessor. The products themselves are in the snapshot.
 //!
-//! - `facts`: attributes of products, encoded; `segment`: changes of neighbouring steps, with `strings` and `maxima`;
+//! - `segment`: changes of neighbouring steps, with `strings` and `maxima`;
 //!   `builder`: building one; `log`: segments in order
 //! - `update`: what a store's history adds
 //! - `page`: the changes between two points, found by a `search`, which has a `cursor` for each segment and one of `rules`
@@ -16,7 +16,6 @@
 mod builder;
 mod cursor;
 mod encoding;
-mod facts;
 mod last_change;
 mod log;
 mod maxima;
@@ -35,8 +34,6 @@ use jiff::Timestamp;
 use crate::content_hash::ContentHash;
 use log::Log;
 
-pub use facts::Facts;
-pub(crate) use facts::{FactsView, ValueKind};
 pub use last_change::{LastChange, LastChanges};
 pub use page::{Change, ChangesPage, ChangesQuery, first_page};
 pub use update::JournalUpdate;

@@ -5,14 +5,15 @@ use super::search::{FormerVisibility, Search};
 use super::{Journal, Point, Work};
 use crate::assortment::{RulesSince, View};
 use crate::code::ProductCode;
-use crate::query::{Filter, Limit};
+use crate::query::Limit;
+use crate::selector::Selector;
 use crate::snapshot::{BitSet256, Block, Run, Snapshot};
 
 /// Question for changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChangesQuery {
-    /// Filters.
-    pub filter: Filter,
+    /// Filter.
+    pub filter: Selector,
     /// Code after which the page begins; none at the start of a walk.
     pub after: Option<ProductCode>,
     /// Maximum number of changes.

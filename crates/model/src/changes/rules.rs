@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::assortment::{RulesSince, View, different_discounts, shown};
 use crate::code::ProductCode;
-use crate::query::Filter;
+use crate::selector::Selector;
 use crate::snapshot::{BitSet256, Block, Matcher, Snapshot};
 
 /// Iterates over the products of a snapshot that match a filter, and that an earlier version of an assortment shows and the
@@ -12,7 +12,7 @@ use crate::snapshot::{BitSet256, Block, Matcher, Snapshot};
 /// last product comes, too, so that whoever looks at the products can stop there.
 pub(super) struct RuleCursor<'s, 'f> {
     snapshot: &'s Snapshot,
-    filter: &'f Filter,
+    filter: &'f Selector,
     matcher: Matcher<'s, 'f>,
     now: &'f View,
     earlier: &'f [Arc<View>],
@@ -32,7 +32,7 @@ impl<'s, 'f> RuleCursor<'s, 'f> {
     pub(super) fn new(
         snapshot: &'s Snapshot,
         after: Option<&ProductCode>,
-        filter: &'f Filter,
+        filter: &'f Selector,
         rules: &'f RulesSince<'_>,
     ) -> Option<Self> {
         if rules.earlier().is_empty() {
@@ -113,7 +113,7 @@ impl<'s, 'f> RuleCursor<'s, 'f> {
                 different.iter().for_each(|(slot, _)| changed.insert(*slot));
             }
         }
-        if self.filter.codes.is_empty() {
+        if self.filter.codes.is_none() {
             return changed;
         }
         let mut selected = BitSet256::default();

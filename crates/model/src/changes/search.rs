@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::cursor::Cursor;
-use super::facts::{FactsView, matches};
 use super::page::Change;
 use super::rules::RuleCursor;
 use crate::assortment::{CodedSelectors, RulesSince, Votes};
-use crate::query::Filter;
+use crate::facts::FactsView;
+use crate::selector::Selector;
 use crate::snapshot::Matcher;
 
 /// Search for changes that a client sees.
@@ -70,14 +70,14 @@ impl<'s> Search<'s, '_> {
 
 /// Visibility for a client in former states: of products that match its filter, and that its assortment showed by any version.
 pub(super) struct FormerVisibility<'f> {
-    filter: &'f Filter,
+    filter: &'f Selector,
     rules: Option<(&'f RulesSince<'f>, CodedSelectors<'f>)>,
     /// Results so far by cursor and facts, save what codes decide: `None` if the filter doesn't match.
     verdicts: HashMap<(usize, u32), Option<Votes>>,
 }
 
 impl<'f> FormerVisibility<'f> {
-    pub(super) fn new(filter: &'f Filter, rules: Option<&'f RulesSince<'f>>) -> Self {
+    pub(super) fn new(filter: &'f Selector, rules: Option<&'f RulesSince<'f>>) -> Self {
         Self {
             filter,
             rules: rules.map(|rules| (rules, rules.coded())),
@@ -100,8 +100,9 @@ impl<'f> FormerVisibility<'f> {
             verdicts,
         } = self;
         let judge = || {
-            matches(facts, filter).then(|| match rules {
-                Some((rules, _)) => rules.by_facts(&FactsView::new(facts)),
+            let facts = FactsView::new(facts);
+            filter.selects_facts(&facts).then(|| match rules {
+                Some((rules, _)) => rules.by_facts(&facts),
                 None => Votes::default(),
             })
         };

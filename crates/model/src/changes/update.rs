@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::builder::SegmentBuilder;
-use super::facts::Facts;
 use super::log::Log;
 use super::{Journal, StateId, Step};
 use crate::code::ProductCode;
+use crate::facts::Facts;
 use crate::revision::Revision;
 
 /// Revisions and states of the texts with their changes, collected from a store in any order.
@@ -36,13 +36,13 @@ struct KnownRevision {
 
 impl JournalUpdate {
     /// Adds a product whose version with these attributes ended with a revision.
-    pub fn ended(&mut self, revision: u64, code: &str, facts: &Facts) {
-        self.change(revision, code, [Some(facts.as_bytes()), None]);
+    pub fn ended(&mut self, revision: u64, code: &str, facts: &Facts<'_>) {
+        self.change(revision, code, [Some(&facts.packed()), None]);
     }
 
     /// Adds a product whose version with these attributes began with a revision.
-    pub fn began(&mut self, revision: u64, code: &str, facts: &Facts) {
-        self.change(revision, code, [None, Some(facts.as_bytes())]);
+    pub fn began(&mut self, revision: u64, code: &str, facts: &Facts<'_>) {
+        self.change(revision, code, [None, Some(&facts.packed())]);
     }
 
     /// Adds a product that names a text whose status changed with this state of the texts.

@@ -1,171 +1,164 @@
-//! Discounts as responses show them: a number, cut at six digits, and its text.
+//! Discounts on prices.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DiscountMultiplier, checked_discount};
+use super::{Decimal, DecimalText};
 use crate::Invalid;
 
-/// Discount in millionths, from 0 to 1, cut and never rounded up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Discount(u32);
+/// Discount on the price before fees, from 0 to 1, kept exactly as loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Discount(Decimal);
+
+/// Number of fraction digits beyond which responses cut discounts.
+const SHOWN_DIGITS: u32 = 6;
 
 impl Discount {
-    pub(super) const ONE: u32 = 1_000_000;
+    /// Length of the text of a [cut](Self::cut) discount, in bytes.
+    pub const CUT_BYTES: usize = "0.00".len();
 
-    /// Number of fraction digits beyond which a discount is cut.
-    pub(super) const MAX_DIGITS: usize = 6;
-
-    /// Returns the discount of so many millionths; `None` above 1.
-    #[must_use]
-    pub const fn from_millionths(millionths: u32) -> Option<Self> {
-        match millionths <= Self::ONE {
-            true => Some(Self(millionths)),
-            false => None,
-        }
+    /// Returns the discount of this value; `None` above 1.
+    pub(crate) fn new(value: Decimal) -> Option<Self> {
+        (value <= Decimal::new(1, 0)).then_some(Self(value))
     }
 
-    /// Returns the discount in millionths.
-    #[must_use]
-    pub const fn millionths(self) -> u32 {
-        self.0
-    }
-
-    /// Reads a discount with at most six digits behind the point, none of which is dropped.
+    /// Reads a discount with at most six digits behind the point, as responses show it.
     ///
     /// # Errors
     ///
     /// If it isn't one.
     pub fn exact(text: &str) -> Result<Self, Invalid> {
-        let invalid = Invalid::new(
-            "discount",
-            "a decimal from 0 to 1 with a point and at most six digits behind it, such as `0.0125`",
-        );
-        let (_, fraction) = checked_discount(text).map_err(|_| invalid)?;
-        match fraction.trim_end_matches('0').len() <= Self::MAX_DIGITS {
-            true => text.parse(),
-            false => Err(invalid),
-        }
+        let read = text.parse::<Self>().ok();
+        read.filter(|read| *read == read.shown())
+            .map(Self::shown)
+            .ok_or(Invalid::new(
+                "discount",
+                "a decimal from 0 to 1 with a point and at most six digits behind it, such as `0.0125`",
+            ))
     }
 
-    /// Returns the discount cut at two fraction digits.
+    /// Returns the discount as responses show it: cut at six fraction digits, with two at least and no zeros beyond them.
     #[must_use]
-    pub const fn cut(self) -> Self {
-        Self(self.0 - self.0 % 10_000)
+    pub fn shown(self) -> Self {
+        Self(self.0.cut(SHOWN_DIGITS).trimmed(2))
     }
 
-    /// Returns the text: two to six fraction digits, without zeros beyond the second.
+    /// Returns the discount with two fraction digits, truncated and never rounded up: the catalog must not promise
+    /// more discount than there is (docs/contract/resources.md#discounts).
     #[must_use]
-    pub fn text(self) -> DiscountText {
-        let mut bytes = *b"0.000000";
-        let mut rest = self.0;
-        for digit in bytes[2..].iter_mut().rev() {
-            *digit += digit_of(rest);
-            rest /= 10;
-        }
-        bytes[0] += digit_of(rest);
-        let zeros = bytes[4..].iter().rev().take_while(|digit| **digit == b'0');
-        let length = bytes.len() - zeros.count();
-        DiscountText { bytes, length }
+    pub fn cut(self) -> Self {
+        Self(self.0.cut(2).trimmed(2))
+    }
+
+    /// Returns the same number with two fraction digits at least, and no zeros beyond them.
+    #[must_use]
+    pub fn respelt(self) -> Self {
+        Self(self.0.trimmed(2))
+    }
+
+    /// Returns the number of millionths, cut.
+    #[must_use]
+    pub fn millionths(self) -> u64 {
+        self.0.units(SHOWN_DIGITS)
+    }
+
+    /// Returns the exact share of the discount, as responses show it; `None` above 1.
+    pub(crate) fn times(self, share: Decimal) -> Option<Self> {
+        let product = self.0.times(share, SHOWN_DIGITS)?;
+        Self::new(product.trimmed(2))
+    }
+
+    /// Returns the number.
+    #[must_use]
+    pub const fn value(self) -> Decimal {
+        self.0
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn text(self) -> DecimalText {
+        self.0.text()
     }
 }
 
-/// Returns the last decimal digit of a number.
-fn digit_of(number: u32) -> u8 {
-    u8::try_from(number % 10).unwrap_or_default()
-}
-
-impl From<&DiscountMultiplier> for Discount {
-    fn from(exact: &DiscountMultiplier) -> Self {
-        // It was checked when it was made.
-        exact.exact().parse().unwrap_or_default()
-    }
-}
-
-/// Reads what [`DiscountMultiplier`] reads, and drops the digits beyond the sixth.
 impl FromStr for Discount {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let (whole, fraction) = checked_discount(text)?;
-        let digits = fraction.bytes().chain(std::iter::repeat(b'0'));
-        let digits = digits.take(Self::MAX_DIGITS);
-        let start = u32::from(whole.ends_with('1'));
-        Ok(Self(digits.fold(start, |number, digit| {
-            number * 10 + u32::from(digit - b'0')
-        })))
-    }
-}
-
-/// Text of a discount, such as `0.0125`.
-#[derive(Debug, Clone, Copy)]
-pub struct DiscountText {
-    bytes: [u8; Self::MAX_BYTES],
-    length: usize,
-}
-
-impl DiscountText {
-    /// Length of a text with two fraction digits, the shortest, in bytes.
-    pub const MIN_BYTES: usize = "0.00".len();
-    /// Length of a text with six fraction digits, the longest, in bytes.
-    pub const MAX_BYTES: usize = "0.000000".len();
-
-    /// Returns the text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+        let value = Decimal::parse(text).and_then(Self::new);
+        value.ok_or(Invalid::new(
+            "discount_multiplier",
+            "a decimal from 0 to 1 with a point and at most 28 digits, without comma, sign, exponent or percent sign, such as `0.05` for 5 %",
+        ))
     }
 }
 
 impl fmt::Display for Discount {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.text().as_str())
+        fmt::Display::fmt(&self.0, out)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    /// Cuts a decimal below ten as a person does with a pencil: at `digits` digits, without zeros beyond the second.
-    fn by_hand(text: &str, digits: usize) -> String {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let mut fraction: String = fraction.chars().take(digits).collect();
-        while fraction.len() > 2 && fraction.ends_with('0') {
-            fraction.pop();
-        }
-        while fraction.len() < 2 {
-            fraction.push('0');
-        }
-        let whole = whole.trim_start_matches('0');
-        format!("{}.{fraction}", if whole.is_empty() { "0" } else { whole })
-    }
-
-    proptest! {
-        #[test]
-        fn texts_are_the_loaded_number_cut(text in r"0{1,3}(\.[0-9]{1,12})?|0{0,2}1(\.0{1,9})?") {
-            let loaded: DiscountMultiplier = text.parse().unwrap();
-            let discount = Discount::from(&loaded);
-            prop_assert_eq!(discount.to_string(), by_hand(&text, 6));
-            prop_assert_eq!(discount.cut().to_string(), by_hand(&text, 2));
-            prop_assert_eq!(discount.cut().to_string(), loaded.cut());
-            prop_assert_eq!(discount.to_string().parse::<Discount>(), Ok(discount));
-            prop_assert_eq!(Discount::from_millionths(discount.millionths()), Some(discount));
-        }
+    fn read(text: &str) -> Discount {
+        text.parse().expect("a discount")
     }
 
     #[test]
-    fn discounts_above_one_are_refused() {
-        assert_eq!(Discount::from_millionths(1_000_001), None);
-        for wrong in ["1.000001", "2", "-0.1", "", "0,1", "1e-3"] {
+    fn discounts_are_truncated_and_never_rounded_up() {
+        for (given, cut, shown) in [
+            ("0.0130", "0.01", "0.013"),
+            ("0.0199", "0.01", "0.0199"),
+            ("0.1", "0.10", "0.10"),
+            ("0", "0.00", "0.00"),
+            ("1", "1.00", "1.00"),
+            ("1.000", "1.00", "1.00"),
+            ("0.0100", "0.01", "0.01"),
+            ("0.12345678", "0.12", "0.123456"),
+        ] {
+            let discount = read(given);
+            assert_eq!(discount.to_string(), given);
+            assert_eq!(discount.cut().to_string(), cut);
+            assert_eq!(discount.cut().text().as_str().len(), Discount::CUT_BYTES);
+            assert_eq!(discount.shown().to_string(), shown);
+        }
+        for wrong in ["-0.1", "1.01", "2", "1e-2", "", ".", "0,1", "1.0000001"] {
             assert!(wrong.parse::<Discount>().is_err(), "{wrong}");
             assert!(Discount::exact(wrong).is_err(), "{wrong}");
         }
         assert!(Discount::exact("0.0123456").is_err());
         assert_eq!(Discount::exact("0.1234560"), "0.123456".parse());
-        let one = Discount::from_millionths(1_000_000).unwrap();
-        assert_eq!(one.text().as_str(), "1.00");
+    }
+
+    #[test]
+    fn equal_discounts_have_one_spelling() {
+        for given in ["0.01", "0.010", "00.01000"] {
+            assert_eq!(read(given).respelt().to_string(), "0.01");
+            assert_eq!(read(given), read("0.01"));
+        }
+        assert_eq!(read("0.0130").respelt().to_string(), "0.013");
+    }
+
+    #[test]
+    fn tenfold_discounts_are_recognised_exactly() {
+        for (less, more, expected) in [
+            ("0.07", "0.7", true),
+            ("0.07", "0.699999", false),
+            ("0.1", "0.10", false),
+            ("0", "0.01", true),
+            ("0.1", "1", true),
+            ("00.100000000000000001", "1.0", false),
+            ("0.099999999999999999", "1.0", true),
+        ] {
+            let [a, b] = [less, more].map(|text| read(text).value());
+            assert_eq!(
+                [a.is_tenfold(b), b.is_tenfold(a)],
+                [expected; 2],
+                "{less} {more}"
+            );
+        }
     }
 }

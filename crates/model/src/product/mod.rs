@@ -22,7 +22,7 @@ use crate::code::ProductCode;
 use crate::colour::Colour;
 use crate::contact::PhoneNumber;
 use crate::geo::Country;
-use crate::money::{Amount, Currency, DiscountMultiplier};
+use crate::money::{Amount, Currency, Discount};
 use crate::single_line::SingleLine;
 use crate::url::WebUrl;
 
@@ -46,7 +46,7 @@ pub struct Product {
     /// Contact for customers.
     pub customer_service: CustomerService,
     /// Discount on the price before fees.
-    pub discount_multiplier: DiscountMultiplier,
+    pub discount_multiplier: Discount,
     /// Fulfilment of orders, if it was loaded.
     pub availability: Option<Availability>,
     /// Details of the payout type.

@@ -1,5 +1,6 @@
 //! Payout types added later, which are served as they were loaded.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;
@@ -28,6 +29,12 @@ impl PayoutTypeName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl fmt::Display for PayoutTypeName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The enums of the contract (docs/contract/resources.md#values), in the contract's spelling.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::Invalid;
@@ -19,6 +20,12 @@ macro_rules! contract_enum {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(self.as_str())
             }
         }
 

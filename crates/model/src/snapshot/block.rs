@@ -5,17 +5,18 @@
 //!
 //! | Part | Bytes |
 //! | --- | --- |
-//! | number of products, number of facets, total length of the codes, number of discounts with more than six digits | 4 × 4 |
+//! | number of products, number of facets, total length of the codes | 3 × 4 |
 //! | end of each product in the arena | 4 each |
 //! | start and end of the content resources in each product; 0, 0 for none | 8 each |
-//! | discount of each product, and the start of its text in the product; 0, 0 for none | 8 each |
-//! | digits beyond the sixth of the discounts that have more, in groups of nine | 28 each |
+//! | start of the text of the discount in each product; 0 for none | 4 each |
+//! | discount of each product | 16 each |
 //! | hash of each product | 16 each |
 //! | end of each code among the codes | 2 each |
 //! | codes | |
 //! | number and bit set of each facet, ascending by number | 36 each |
 //!
-//! Numbers are little-endian. A discount is in millionths; the 12 highest bits are the place of its further digits, plus 1, or 0.
+//! Numbers are little-endian. A discount is a number whose lowest byte says how many of the digits in the others stand
+//! behind the point.
 
 use std::ops::Range;
 
@@ -23,13 +24,11 @@ use bytes::Bytes;
 
 use super::bit_set::BitSet256;
 use super::facet::Facet;
-use super::placed_discount::PlacedDiscount;
+use super::placed_discount::{ENCODED_BYTES, PlacedDiscount};
 use crate::code::ProductCode;
 use crate::content_hash::ContentHash;
-use crate::money::{DIGIT_GROUPS, MoreDigits};
 
-const HEADER_BYTES: usize = 16;
-const MORE_DIGITS_BYTES: usize = DIGIT_GROUPS * 4;
+const HEADER_BYTES: usize = 12;
 const FACET_BYTES: usize = 4 + BitSet256::ENCODED_BYTES;
 
 /// Up to 256 neighbouring products. Clones share memory.
@@ -45,8 +44,8 @@ pub struct Block {
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     content: usize,
+    discount_starts: usize,
     discounts: usize,
-    more_digits: usize,
     hashes: usize,
     code_ends: usize,
     codes: usize,
@@ -72,15 +71,13 @@ impl Block {
     pub fn from_bytes(directory: Bytes, arena: Bytes) -> Result<Self, Malformed> {
         let header = |index: usize| number(&directory, index * 4).ok_or(Malformed);
         let (count, facets, codes_bytes) = (header(0)?, header(1)?, header(2)?);
-        let long_discounts = header(3)?;
         let is_small = count <= Self::CAPACITY
-            && long_discounts <= count
             && facets <= directory.len()
             && codes_bytes <= Self::CAPACITY * ProductCode::MAX_LENGTH_BYTES;
         if count == 0 || !is_small {
             return Err(Malformed);
         }
-        let parts = Parts::new(count, facets, codes_bytes, long_discounts);
+        let parts = Parts::new(count, facets, codes_bytes);
         let block = Self {
             count,
             directory,
@@ -117,8 +114,8 @@ impl Block {
     }
 
     fn has_sound_discount(&self, slot: usize, product_bytes: usize) -> bool {
-        match self.discount_numbers(slot) {
-            Some([_, 0]) => true,
+        match self.discount_start(slot) {
+            Some(0) => true,
             Some(_) => self
                 .discount(slot)
                 .is_some_and(|discount| discount.range().end <= product_bytes),
@@ -234,24 +231,13 @@ impl Block {
     /// Returns the discount of the product at `slot`, if its text is known to be in the product.
     #[must_use]
     pub fn discount(&self, slot: usize) -> Option<PlacedDiscount> {
-        PlacedDiscount::decode(self.discount_numbers(slot)?, |place| {
-            self.more_digits(place)
-        })
+        let at = self.parts.discounts + slot * ENCODED_BYTES;
+        let discount = self.directory.get(at..)?.first_chunk()?;
+        PlacedDiscount::decode(*discount, self.discount_start(slot)?)
     }
 
-    fn discount_numbers(&self, slot: usize) -> Option<[u32; 2]> {
-        let at = self.parts.discounts + slot * 8;
-        numbers(self.directory.get(at..)?)
-    }
-
-    fn more_digits(&self, place: usize) -> Option<MoreDigits> {
-        let Parts {
-            more_digits,
-            hashes,
-            ..
-        } = self.parts;
-        let all = self.directory.get(more_digits..hashes)?;
-        numbers(all.get(place * MORE_DIGITS_BYTES..)?)
+    fn discount_start(&self, slot: usize) -> Option<usize> {
+        number(&self.directory, self.parts.discount_starts + slot * 4)
     }
 
     /// Returns the hash of the product at `slot`.
@@ -300,18 +286,18 @@ fn facet_of(entry: &[u8; FACET_BYTES]) -> Facet {
 }
 
 impl Parts {
-    fn new(count: usize, facets: usize, codes_bytes: usize, long_discounts: usize) -> Self {
+    fn new(count: usize, facets: usize, codes_bytes: usize) -> Self {
         let content = HEADER_BYTES + count * 4;
-        let discounts = content + count * 8;
-        let more_digits = discounts + count * 8;
-        let hashes = more_digits + long_discounts * MORE_DIGITS_BYTES;
+        let discount_starts = content + count * 8;
+        let discounts = discount_starts + count * 4;
+        let hashes = discounts + count * ENCODED_BYTES;
         let code_ends = hashes + count * ContentHash::LENGTH_BYTES;
         let codes = code_ends + count * 2;
         let facets_at = codes + codes_bytes;
         Self {
             content,
+            discount_starts,
             discounts,
-            more_digits,
             hashes,
             code_ends,
             codes,
@@ -325,11 +311,4 @@ impl Parts {
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     usize::try_from(u32::from_le_bytes(*bytes)).ok()
-}
-
-/// Reads 32-bit numbers at the beginning.
-fn numbers<const COUNT: usize>(bytes: &[u8]) -> Option<[u32; COUNT]> {
-    let (numbers, _) = bytes.as_chunks();
-    let numbers: &[[u8; 4]; COUNT] = numbers.first_chunk()?;
-    Some(numbers.map(u32::from_le_bytes))
 }

@@ -8,10 +8,9 @@ use bytes::Bytes;
 use super::bit_set::BitSet256;
 use super::block::{Block, Malformed};
 use super::facet::Facet;
-use super::placed_discount::PlacedDiscount;
+use super::placed_discount::{ENCODED_BYTES, PlacedDiscount};
 use crate::code::ProductCode;
 use crate::content_hash::ContentHash;
-use crate::money::MoreDigits;
 
 /// Size of a full arena, in bytes: it gets no further product, because offsets have 32 bits and changes copy whole
 /// blocks.
@@ -38,8 +37,8 @@ pub struct BlockBuilder {
     arena: Vec<u8>,
     ends: Vec<u32>,
     content: Vec<[u32; 2]>,
-    discounts: Vec<[u32; 2]>,
-    more_digits: Vec<MoreDigits>,
+    discounts: Vec<[u8; ENCODED_BYTES]>,
+    discount_starts: Vec<u32>,
     hashes: Vec<ContentHash>,
     code_ends: Vec<u16>,
     codes: Vec<u8>,
@@ -151,10 +150,9 @@ impl BlockBuilder {
         self.arena.extend_from_slice(bytes);
         self.ends.push(end);
         self.content.push(content);
-        let discount = discount.map_or(0, |discount| {
-            PlacedDiscount::encode(discount.exact, &mut self.more_digits)
-        });
-        self.discounts.push([discount, discount_start]);
+        let discount = discount.map(|discount| PlacedDiscount::encode(discount.exact));
+        self.discounts.push(discount.unwrap_or_default());
+        self.discount_starts.push(discount_start);
         self.hashes.push(hash);
         self.codes.extend_from_slice(code.as_bytes());
         self.code_ends.push(code_end);
@@ -173,7 +171,7 @@ impl BlockBuilder {
             ends,
             content,
             discounts,
-            more_digits,
+            discount_starts,
             hashes,
             code_ends,
             codes,
@@ -181,17 +179,16 @@ impl BlockBuilder {
             facets,
         } = self;
         let mut directory = Vec::with_capacity(4096);
-        for number in [ends.len(), facets.len(), codes.len(), more_digits.len()] {
+        for number in [ends.len(), facets.len(), codes.len()] {
             // Each was counted in four bytes or fewer.
             directory.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
         }
-        let places = content.iter().chain(&*discounts).flatten();
-        for number in ends
-            .iter()
-            .chain(places)
-            .chain(more_digits.iter().flatten())
-        {
+        let places = content.iter().flatten().chain(&*discount_starts);
+        for number in ends.iter().chain(places) {
             directory.extend_from_slice(&number.to_le_bytes());
+        }
+        for discount in &*discounts {
+            directory.extend_from_slice(discount);
         }
         for hash in &*hashes {
             directory.extend_from_slice(hash.as_bytes());
@@ -213,7 +210,7 @@ impl BlockBuilder {
         ends.clear();
         content.clear();
         discounts.clear();
-        more_digits.clear();
+        discount_starts.clear();
         hashes.clear();
         code_ends.clear();
         codes.clear();

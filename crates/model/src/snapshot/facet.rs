@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::attributes::Attributes;
+use crate::facts::Facts;
 use crate::geo::Country;
 
 /// A country, a category, a currency, a payout type, or being orderable. Numbers of facets with a name are valid only with
@@ -83,14 +83,14 @@ impl FacetNumbers {
     }
 
     /// Returns all facets of a product, adding new ones.
-    pub fn facets_of(&mut self, attributes: &Attributes<'_>) -> Vec<Facet> {
-        let Attributes {
+    pub fn facets_of(&mut self, facts: &Facts<'_>) -> Vec<Facet> {
+        let Facts {
             is_orderable,
             currency,
             payout_type,
             countries,
             categories,
-        } = attributes;
+        } = facts;
         let orderable = is_orderable.then_some(Facet::ORDERABLE);
         let countries = countries.iter().copied().map(Facet::country);
         let mut facets: Vec<Facet> = orderable.into_iter().chain(countries).collect();

@@ -4,14 +4,12 @@
 use super::Snapshot;
 use super::bit_set::BitSet256;
 use super::block::Block;
-use super::facet::{Facet, FacetKind};
 use super::groups::Groups;
 use super::page::{Page, Run};
 use crate::assortment::View;
 use crate::code::ProductCode;
-use crate::money::Currency;
-use crate::product::PayoutTypeName;
-use crate::query::{Cursor, Filter, ListQuery, Orderable};
+use crate::query::{Cursor, ListQuery};
+use crate::selector::{CodeSet, Selector};
 
 impl Snapshot {
     /// Returns the page for `query`.
@@ -24,8 +22,8 @@ impl Snapshot {
     #[must_use]
     pub fn page_in(&self, query: &ListQuery, view: Option<&View>) -> Page<'_> {
         let scan = self.scan(&query.filter, view);
-        if !query.filter.codes.is_empty() {
-            return scan.page_of_codes(query);
+        if let Some(codes) = &query.filter.codes {
+            return scan.page_of_codes(codes.exact(), query);
         }
         let limit = query.limit.get();
         // `cut` separates the matches before the cursor from those after it.
@@ -57,14 +55,14 @@ impl Snapshot {
     #[must_use]
     pub fn matcher<'s, 'f>(
         &'s self,
-        filter: &'f Filter,
+        filter: &'f Selector,
         view: Option<&'f View>,
     ) -> Matcher<'s, 'f> {
         Matcher(self.scan(filter, view))
     }
 
-    fn scan<'s, 'f>(&'s self, filter: &'f Filter, view: Option<&'f View>) -> Scan<'s, 'f> {
-        let mut groups = self.groups(filter);
+    fn scan<'s, 'f>(&'s self, filter: &'f Selector, view: Option<&'f View>) -> Scan<'s, 'f> {
+        let mut groups = filter.groups(self);
         if view.is_some_and(|view| !view.is_of(self)) {
             // Rather nothing than a product that the client may not see.
             groups.push_nothing();
@@ -84,39 +82,6 @@ impl Snapshot {
             .get(block)
             .is_some_and(|block| block.has_at(slot, code.as_str()));
         (block, slot + usize::from(is_there))
-    }
-
-    /// Returns a group for each filter in use.
-    fn groups(&self, filter: &Filter) -> Groups {
-        let Filter {
-            countries,
-            categories,
-            currencies,
-            payout_types,
-            // Looked up one by one.
-            codes: _,
-            orderable,
-        } = filter;
-        let mut groups = Groups::default();
-        if !countries.is_empty() {
-            groups.push(self, countries.iter().copied().map(Facet::country));
-        }
-        if !categories.is_empty() {
-            let names = categories.iter().map(String::as_str);
-            groups.push_named(self, FacetKind::Category, names);
-        }
-        if !currencies.is_empty() {
-            let names = currencies.iter().map(Currency::as_str);
-            groups.push_named(self, FacetKind::Currency, names);
-        }
-        if !payout_types.is_empty() {
-            let names = payout_types.iter().map(PayoutTypeName::as_str);
-            groups.push_named(self, FacetKind::PayoutType, names);
-        }
-        if *orderable == Orderable::Only {
-            groups.push(self, [Facet::ORDERABLE]);
-        }
-        groups
     }
 }
 
@@ -165,9 +130,9 @@ impl Matcher<'_, '_> {
     pub(crate) fn next_matches(&self, start: usize) -> Option<(usize, BitSet256)> {
         let Self(scan) = self;
         let (mut index, mut block) = scan.next_block(start)?;
-        if !scan.filter.codes.is_empty() {
-            let code = scan.filter.codes_from(block.code(0)).next()?;
-            let (with_code, _) = scan.snapshot.first_not_below(code.as_str());
+        if scan.filter.codes.is_some() {
+            let code = scan.filter.named_from(block.code(0))?;
+            let (with_code, _) = scan.snapshot.first_not_below(code);
             (index, block) = scan.next_block(index.max(with_code))?;
         }
         Some((index, scan.matches(index, block)))
@@ -176,7 +141,7 @@ impl Matcher<'_, '_> {
 
 struct Scan<'s, 'f> {
     snapshot: &'s Snapshot,
-    filter: &'f Filter,
+    filter: &'f Selector,
     groups: Groups,
     view: Option<&'f View>,
 }
@@ -192,9 +157,8 @@ impl<'s> Scan<'s, '_> {
     }
 
     /// Returns the page of a query for codes, which are looked up one by one.
-    fn page_of_codes(&self, query: &ListQuery) -> Page<'s> {
-        let codes = self.filter.codes.iter();
-        let found: Vec<_> = codes.filter_map(|code| self.find(code.as_str())).collect();
+    fn page_of_codes(&self, codes: &CodeSet, query: &ListQuery) -> Page<'s> {
+        let found: Vec<_> = codes.iter().filter_map(|code| self.find(code)).collect();
         let limit = query.limit.get();
         let (start, end) = match &query.cursor {
             Cursor::Start => (0, limit),

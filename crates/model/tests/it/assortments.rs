@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use vitrine_model::assortment::{
-    CodeSet, Diff, DiscountDifference, ExcessiveDiscount, ListedProduct, NameKind, Rules, Selector,
-    View, diff, unknown_names,
+    Diff, DiscountDifference, ExcessiveDiscount, ListedProduct, NameKind, Rules, View, diff,
+    unknown_names,
 };
-use vitrine_model::changes::Facts;
 use vitrine_model::code::ProductCode;
 use vitrine_model::money::Discount;
 use vitrine_model::query::{Cursor, Limit, ListQuery};
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 
 use crate::naive::{Catalog, block_sizes, catalog, code, made, snapshot};
@@ -84,8 +84,8 @@ proptest! {
             prop_assert_eq!(found, expected);
             prop_assert_eq!(view.shows(&whole, code.as_str()), expected.is_some());
             if let Some(made) = all.get(code) {
-                let facts = Facts::new(&made.attributes());
-                prop_assert_eq!(rules.shows_facts(code.as_str(), &facts), expected.is_some());
+                let listed = ListedProduct::new(code.as_str(), &made.facts(), made.discount);
+                prop_assert_eq!(listed.is_shown_by(&rules), expected.is_some());
             }
             let listed = ListedProduct::find(&whole, code);
             prop_assert_eq!(listed.is_some(), all.contains_key(code));
@@ -148,7 +148,7 @@ proptest! {
             NameKind::Country => catalog.values().any(|made| made.countries.iter().any(|own| own.as_str() == name)),
         };
         let names = rules.selectors().flat_map(|selector| {
-            let codes = selector.codes.iter().flat_map(CodeSet::iter).map(|name| (NameKind::Code, name));
+            let codes = selector.named_codes().map(|name| (NameKind::Code, name));
             let categories = selector.categories.iter().flatten().map(|name| (NameKind::Category, name.as_str()));
             let countries = selector.countries.iter().flatten().map(|one| (NameKind::Country, one.as_str()));
             codes.chain(categories).chain(countries)

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use vitrine_model::changes::{
     ChangesPage, ChangesQuery, Journal, Point, Position, Work, first_page,
 };
-use vitrine_model::query::{Filter, Limit};
+use vitrine_model::query::Limit;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 
 use crate::history::{History, Operation, operations};
@@ -48,7 +49,7 @@ fn read_in_steps(history: &History, start: usize, steps: &[usize]) -> (Journal, 
 fn assert_walks(
     history: &History,
     journal: &Journal,
-    filter: &Filter,
+    filter: &Selector,
     limit: u16,
 ) -> Result<usize, TestCaseError> {
     let last = history.last();
@@ -234,7 +235,7 @@ struct Client {
 }
 
 impl Client {
-    fn new(filter: Filter, limit: u16, products: usize) -> Self {
+    fn new(filter: Selector, limit: u16, products: usize) -> Self {
         Self {
             products,
             query: ChangesQuery {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use vitrine_model::changes::{Facts, Journal, JournalUpdate, Position, StateId};
+use vitrine_model::changes::{Journal, JournalUpdate, Position, StateId};
 use vitrine_model::code::ProductCode;
-use vitrine_model::query::Filter;
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{Snapshot, TextTable};
 
 use crate::naive::{Made, marked, matches, product, snapshot_from};
@@ -160,12 +160,11 @@ impl History {
         let changes = self.versions.range(since.number..=moment.number).rev();
         for (number, versions) in changes {
             for (code, [before, after]) in versions {
-                let facts = |version: &Version| Facts::new(&version.made.attributes());
                 if let Some(after) = after {
-                    update.began(*number, code.as_str(), &facts(after));
+                    update.began(*number, code.as_str(), &after.made.facts());
                 }
                 if let Some(before) = before {
-                    update.ended(*number, code.as_str(), &facts(before));
+                    update.ended(*number, code.as_str(), &before.made.facts());
                 }
             }
         }
@@ -200,14 +199,14 @@ impl History {
     }
 
     /// Returns the bytes of a product at a moment, if it matches the filter.
-    pub fn visible(&self, at: usize, code: &ProductCode, filter: &Filter) -> Option<String> {
+    pub fn visible(&self, at: usize, code: &ProductCode, filter: &Selector) -> Option<String> {
         let moment = &self.moments[at];
         let version = moment.catalog.get(code)?;
         matches(code, &version.made, filter).then(|| moment.rendered(code, version))
     }
 
     /// Returns what a list shows at a moment.
-    pub fn list(&self, at: usize, filter: &Filter) -> BTreeMap<String, String> {
+    pub fn list(&self, at: usize, filter: &Selector) -> BTreeMap<String, String> {
         let codes = self.moments[at].catalog.keys();
         codes
             .filter_map(|code| Some((code.to_string(), self.visible(at, code, filter)?)))
@@ -218,7 +217,7 @@ impl History {
     pub fn changes(
         &self,
         [since, until]: [usize; 2],
-        filter: &Filter,
+        filter: &Selector,
     ) -> BTreeMap<String, Option<String>> {
         let moments = &self.moments[since + 1..=until];
         let touched: BTreeSet<_> = moments.iter().flat_map(|one| &one.touched).collect();

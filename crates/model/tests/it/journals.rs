@@ -1,10 +1,9 @@
 //! Journals: positions that they know, what they drop, what they take from a store and from bytes.
 
 use jiff::Timestamp;
-use vitrine_model::changes::{
-    ChangesQuery, Facts, Journal, JournalUpdate, Position, StateId, Work,
-};
-use vitrine_model::query::{Filter, Limit};
+use vitrine_model::changes::{ChangesQuery, Journal, JournalUpdate, Position, StateId, Work};
+use vitrine_model::query::Limit;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 
 use crate::naive::{Made, made};
@@ -27,8 +26,8 @@ fn change(update: &mut JournalUpdate, revision: u64, code: &str) {
         categories: vec!["food".into()],
         ..made(true)
     };
-    update.ended(revision, code, &Facts::new(&made(false).attributes()));
-    update.began(revision, code, &Facts::new(&after.attributes()));
+    update.ended(revision, code, &made(false).facts());
+    update.began(revision, code, &after.facts());
 }
 
 pub fn texts(state: u64) -> StateId {
@@ -300,9 +299,9 @@ fn products_with_invalid_codes_are_left_out() {
 
 /// Uses whatever a journal has.
 fn use_all(journal: Journal) {
-    let filters = ["food", "toys"].map(|category| Filter {
-        categories: vec![category.to_owned()],
-        ..Filter::default()
+    let filters = ["food", "toys"].map(|category| Selector {
+        categories: Some(vec![category.to_owned()]),
+        ..Selector::default()
     });
     let snapshot = Snapshot::default();
     let (number, newest) = journal.newest();
@@ -320,7 +319,7 @@ fn use_all(journal: Journal) {
     for since in &points {
         let _ = journal.replaced_at(*since);
         for until in &points {
-            for filter in [&Filter::default(), &filters[0], &filters[1]] {
+            for filter in [&Selector::default(), &filters[0], &filters[1]] {
                 let query = ChangesQuery {
                     filter: filter.clone(),
                     after: None,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use vitrine_model::attributes::Attributes;
 use vitrine_model::code::ProductCode;
+use vitrine_model::facts::Facts;
 use vitrine_model::geo::Country;
-use vitrine_model::money::{Currency, Discount, ExactDiscount};
+use vitrine_model::money::{Currency, Discount};
 use vitrine_model::product::PayoutTypeName;
-use vitrine_model::query::{Filter, Orderable};
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::{Selector, any_of};
 use vitrine_model::snapshot::{
     Block, BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
 };
@@ -26,12 +26,12 @@ pub struct Made {
     pub payout_type: &'static str,
     pub countries: Vec<Country>,
     pub categories: Vec<Box<str>>,
-    pub discount: Option<ExactDiscount>,
+    pub discount: Option<Discount>,
 }
 
 impl Made {
-    pub fn attributes(&self) -> Attributes<'_> {
-        Attributes {
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
             is_orderable: self.is_orderable,
             currency: self.currency,
             payout_type: self.payout_type,
@@ -84,14 +84,14 @@ pub fn discount() -> impl Strategy<Value = Discount> {
 }
 
 /// Generates discounts of products, some with many digits: near to thirds, shares differ by the last of them.
-fn list_discount() -> impl Strategy<Value = ExactDiscount> {
-    let long = format!("0.{}", "3".repeat(62));
-    let higher = format!("0.{}4", "3".repeat(61));
+fn list_discount() -> impl Strategy<Value = Discount> {
+    let long = format!("0.{}", "3".repeat(28));
+    let higher = format!("0.{}4", "3".repeat(27));
     let texts = vec!["0.1234567", "0.0125000000001", "0.07000000000000001"];
     let texts = texts.into_iter().map(str::to_owned).chain([long, higher]);
     let long = prop::sample::select(texts.collect::<Vec<_>>());
     prop_oneof![
-        3 => discount().prop_map(ExactDiscount::from),
+        3 => discount(),
         1 => long.prop_map(|text| text.parse().expect("a discount")),
     ]
 }
@@ -121,7 +121,7 @@ pub fn catalog() -> impl Strategy<Value = Catalog> {
     prop::collection::btree_map(code(), product(), 0..60)
 }
 
-pub fn filter() -> impl Strategy<Value = Filter> {
+pub fn filter() -> impl Strategy<Value = Selector> {
     (
         prop::collection::vec(country(), 0..3),
         prop::collection::vec(category(), 0..3),
@@ -131,22 +131,25 @@ pub fn filter() -> impl Strategy<Value = Filter> {
         few(prop::collection::btree_set(code(), 0..12)),
     )
         .prop_map(
-            |(countries, categories, only, currencies, payout_types, codes)| Filter {
-                countries,
-                categories,
-                currencies,
-                payout_types: payout_types
-                    .into_iter()
-                    .map(|name| name.parse().expect("a payout type"))
-                    .collect(),
-                codes,
-                orderable: if only {
-                    Orderable::Only
-                } else {
-                    Orderable::Any
-                },
+            |(countries, categories, only, currencies, payout_types, codes)| {
+                let names = payout_types.into_iter();
+                let payout_types = names.map(|name| name.parse().expect("a payout type"));
+                Selector {
+                    countries: given(countries),
+                    categories: given(categories),
+                    currencies: given(currencies),
+                    payout_types: given(payout_types.collect()),
+                    codes: given(codes.into_iter().collect()).map(FromIterator::from_iter),
+                    is_orderable: only.then_some(true),
+                    ..Selector::default()
+                }
             },
         )
+}
+
+/// Returns the values of a filter; none are no filter.
+fn given<T>(values: Vec<T>) -> Option<Vec<T>> {
+    (!values.is_empty()).then_some(values)
 }
 
 /// Generates a filter in a quarter of the cases: all at once would match nothing.
@@ -157,19 +160,19 @@ fn few<T: Default + Clone + std::fmt::Debug>(
 }
 
 /// Returns true if a product matches the filter.
-pub fn matches(code: &ProductCode, made: &Made, filter: &Filter) -> bool {
+pub fn matches(code: &ProductCode, made: &Made, filter: &Selector) -> bool {
     let is_payout_type = |one: &PayoutTypeName| one.as_str() == made.payout_type;
-    (filter.currencies.is_empty() || filter.currencies.contains(&made.currency))
-        && (filter.payout_types.is_empty() || filter.payout_types.iter().any(is_payout_type))
-        && (filter.codes.is_empty() || filter.codes.contains(code.as_str()))
-        && (filter.orderable == Orderable::Any || made.is_orderable)
-        && (filter.countries.is_empty()
-            || filter.countries.iter().any(|c| made.countries.contains(c)))
-        && (filter.categories.is_empty()
-            || filter
-                .categories
-                .iter()
-                .any(|c| made.categories.iter().any(|own| **own == **c)))
+    let has_category = |name: &String| made.categories.iter().any(|own| **own == **name);
+    any_of(filter.currencies.as_ref(), |one| *one == made.currency)
+        && any_of(filter.payout_types.as_ref(), is_payout_type)
+        && (filter.codes.as_ref()).is_none_or(|codes| codes.texts().any(|one| one == code.as_str()))
+        && filter
+            .is_orderable
+            .is_none_or(|wanted| wanted == made.is_orderable)
+        && any_of(filter.countries.as_ref(), |one| {
+            made.countries.contains(one)
+        })
+        && any_of(filter.categories.as_ref(), has_category)
 }
 
 /// Generates the sizes of a snapshot's blocks, smaller than real ones because these catalogs are small.
@@ -183,7 +186,7 @@ pub fn rendered(code: &ProductCode, made: &Made) -> String {
 
 /// Returns the discount of a product as it is rendered, behind a mark by which it is found.
 pub fn marked(made: &Made) -> String {
-    let mark = |discount: ExactDiscount| format!(" ${}", discount.shown().cut());
+    let mark = |discount: Discount| format!(" ${}", discount.shown().cut());
     made.discount.map_or_else(String::new, mark)
 }
 
@@ -228,7 +231,7 @@ pub fn snapshot_from<'c>(
     let mut builder = BlockBuilder::default();
     let mut size = sizes.next();
     for (code, made, bytes) in products {
-        let facets = numbers.facets_of(&made.attributes());
+        let facets = numbers.facets_of(&made.facts());
         let entry = Entry {
             code,
             bytes: bytes.as_bytes(),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 use vitrine_model::code::ProductCode;
-use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
+use vitrine_model::query::{Cursor, Limit, ListQuery};
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{Block, NewProduct, RebuildThreads, Snapshot, TextTable};
 
 use crate::naive::{
@@ -28,7 +29,7 @@ pub fn query() -> impl Strategy<Value = ListQuery> {
 }
 
 /// Returns all matching codes in order, by a linear search.
-fn naive<'c>(catalog: &'c Catalog, filter: &Filter) -> Vec<&'c ProductCode> {
+fn naive<'c>(catalog: &'c Catalog, filter: &Selector) -> Vec<&'c ProductCode> {
     catalog
         .iter()
         .filter(|(code, made)| matches(code, made, filter))
@@ -120,7 +121,7 @@ proptest! {
             })
             .collect();
         let snapshot = snapshot(&catalog, &sizes);
-        let filter = Filter { orderable: Orderable::Only, ..Filter::default() };
+        let filter = Selector { is_orderable: Some(true), ..Selector::default() };
         let expected: Vec<String> = few.iter().map(|number| format!("P{number:03}")).collect();
         for forwards in [true, false] {
             let mut seen: Vec<String> = Vec::new();
@@ -163,7 +164,7 @@ proptest! {
             // Each page comes from another revision of the catalog.
             let snapshot = snapshot(&catalog_at(step), &[3, 1, 4]);
             let limit = Limit::new(limit).unwrap();
-            let page = snapshot.page(&ListQuery { filter: Filter::default(), cursor, limit });
+            let page = snapshot.page(&ListQuery { filter: Selector::default(), cursor, limit });
             let edge = if forwards { page.last() } else { page.first() };
             let Some(edge) = edge else { break };
             let edge = edge.parse().unwrap();
@@ -194,7 +195,7 @@ proptest! {
                 NewProduct {
                     content: Some((1, bytes.len())),
                     discount: None,
-                    facets: numbers.facets_of(&made.attributes()),
+                    facets: numbers.facets_of(&made.facts()),
                     bytes,
                 }
             })))

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use vitrine_model::assortment::Rules;
 use vitrine_model::changes::{ChangesPage, ChangesQuery, Work, first_page};
 use vitrine_model::code::ProductCode;
-use vitrine_model::query::{Filter, Limit};
+use vitrine_model::query::Limit;
+use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 
 use crate::changes::{Changes, shown};
@@ -49,7 +50,7 @@ fn versions() -> impl Strategy<Value = Vec<Rules>> {
 fn expected(
     history: &History,
     [since, until]: [usize; 2],
-    filter: &Filter,
+    filter: &Selector,
     versions: &[Rules],
 ) -> BTreeMap<String, Option<String>> {
     let made = |at: usize, code: &ProductCode| -> Option<&Made> {
@@ -120,7 +121,7 @@ proptest! {
     #[test]
     fn changes_of_catalog_and_rules_match_the_naive_history(
         operations in operations(),
-        filter in prop_oneof![Just(Filter::default()), filter()],
+        filter in prop_oneof![Just(Selector::default()), filter()],
         limit in 1..5_u16,
         versions in versions(),
         products in prop_oneof![1..6_usize, Just(usize::MAX)],

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use vitrine_model::assortment::{
     AssortmentState, AssortmentTable, DiscountChange, KnownAssortment, NewVersion, OwnDiscount,
-    Rules, Selector,
+    Rules,
 };
 use vitrine_model::changes::StateId;
 use vitrine_model::code::ProductCode;
-use vitrine_model::money::{Discount, ExactDiscount};
+use vitrine_model::money::Discount;
+use vitrine_model::selector::Selector;
 
 use crate::naive::{Catalog, Made, category, code, country, currency, discount, payout_type};
 
@@ -38,6 +39,7 @@ fn selector() -> impl Strategy<Value = Selector> {
                         .map(|name| name.parse().expect("a payout type"))
                         .collect()
                 }),
+                ..Selector::default()
             },
         )
 }
@@ -98,8 +100,9 @@ fn selects(selector: &Selector, code: &ProductCode, made: &Made) -> bool {
         countries,
         currencies,
         payout_types,
+        ..
     } = selector;
-    (codes.as_ref()).is_none_or(|codes| codes.iter().any(|one| one == code.as_str()))
+    (codes.as_ref()).is_none_or(|codes| codes.texts().any(|one| one == code.as_str()))
         && (categories.as_ref()).is_none_or(|names| {
             names
                 .iter()
@@ -128,7 +131,7 @@ pub fn own(rules: &Rules, code: &ProductCode, made: &Made) -> Option<(usize, Opt
 /// Returns the discount that a client sees.
 pub fn shown_discount(rules: &Rules, code: &ProductCode, made: &Made) -> Option<Discount> {
     let own = own(rules, code, made).and_then(|(_, own)| own);
-    own.or(made.discount.map(ExactDiscount::shown))
+    own.or(made.discount.map(Discount::shown))
 }
 
 /// Returns the products that the rules show.

@@ -140,7 +140,7 @@ fn discounts(index: &Index, seen: Option<&Seen>) -> Vec<u64> {
         let shown = block.cards.iter().enumerate().map(|(place, card)| {
             let own = own.get(place).copied().flatten();
             let shown = own.or(card.discount);
-            shown.map_or(0, |shown| u64::from(shown.millionths()) + 1)
+            shown.map_or(0, |shown| shown.millionths() + 1)
         });
         all.extend(shown);
     }

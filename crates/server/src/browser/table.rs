@@ -137,13 +137,7 @@ pub(super) fn product_address(code: &str, assortment: Option<&str>) -> String {
 
 /// Formats a discount as a percentage with two digits at least, so that a column of them lines up.
 pub(super) fn percent(discount: Discount) -> String {
-    let (whole, rest) = (
-        discount.millionths() / 10_000,
-        discount.millionths() % 10_000,
-    );
-    let digits = format!("{rest:04}");
-    let more = digits[2..].trim_end_matches('0');
-    format!("{whole}.{}{more}%", &digits[..2])
+    format!("{}%", discount.value().percent())
 }
 
 /// Heading of a column.
@@ -202,12 +196,12 @@ mod tests {
 
     #[test]
     fn percentages_have_two_digits_at_least() {
-        let shown = |millionths: u32| percent(Discount::from_millionths(millionths).unwrap());
-        assert_eq!(shown(0), "0.00%");
-        assert_eq!(shown(12_500), "1.25%");
-        assert_eq!(shown(100_000), "10.00%");
-        assert_eq!(shown(12_345), "1.2345%");
-        assert_eq!(shown(12_340), "1.234%");
-        assert_eq!(shown(1_000_000), "100.00%");
+        let shown = |text: &str| percent(text.parse().unwrap());
+        assert_eq!(shown("0"), "0.00%");
+        assert_eq!(shown("0.0125"), "1.25%");
+        assert_eq!(shown("0.1"), "10.00%");
+        assert_eq!(shown("0.012345"), "1.2345%");
+        assert_eq!(shown("0.012340"), "1.234%");
+        assert_eq!(shown("1"), "100.00%");
     }
 }

@@ -14,9 +14,10 @@ use vitrine_ingest::load::json::Node;
 use vitrine_ingest::load::plan::{Listing, Plan};
 use vitrine_ingest::load::report::counts_json;
 use vitrine_ingest::overrides::count_effects;
-use vitrine_ingest::selection::{CodePattern, Selection};
+use vitrine_ingest::selection::given;
 use vitrine_ingest::text_difference::{TextDifference, text_differences};
 use vitrine_model::code::ProductCode;
+use vitrine_model::selector::{CodePattern, Selector};
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
@@ -76,9 +77,9 @@ impl Diff {
         let store = store.open(IfMissing::Refuse)?;
         let from = moment(&store, self.from.or(self.at))?;
         let to = moment(&store, self.to)?;
-        let selection = Selection {
-            codes: self.codes.clone().into(),
-            ..Selection::default()
+        let selection = Selector {
+            codes: given(self.codes.clone()),
+            ..Selector::default()
         };
         let sides = Sides {
             store: &store,

@@ -6,7 +6,8 @@ use std::io::{BufWriter, Write};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use vitrine_client::{Json, Product};
-use vitrine_ingest::selection::Selection;
+use vitrine_ingest::selection::selects;
+use vitrine_model::selector::Selector;
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{IfMissing, Store};
 
@@ -92,7 +93,7 @@ impl Products {
 fn table(
     store: &Store,
     source: (LayerArgs, Moment),
-    selection: &Selection,
+    selection: &Selector,
     mut out: impl Write,
 ) -> anyhow::Result<()> {
     let mut table = ProductTable::new();
@@ -113,13 +114,13 @@ fn table(
 fn each(
     store: &Store,
     (layer, moment): (LayerArgs, Moment),
-    selection: &Selection,
+    selection: &Selector,
     mut take: impl FnMut(StoredProduct) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut missing: HashSet<&str> = selection.named_codes().collect();
     let revision = layer.read(store, moment, &mut |product| {
         missing.remove(product.code.as_str());
-        match selection.contains(&product)? {
+        match selects(selection, &product)? {
             true => take(product),
             false => Ok(()),
         }

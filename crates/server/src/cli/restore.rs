@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use vitrine_ingest::escape::single_line;
-use vitrine_model::assortment::Selector;
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_store::assortment::{KeyView, RestorePlan, RestoredKey};
 use vitrine_store::audit::AuditAction;
 use vitrine_store::overrides::{OverrideStatus, StoredOverride};

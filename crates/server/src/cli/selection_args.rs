@@ -1,10 +1,11 @@
 //! Selections of the store's products, on command lines.
 
 use clap::Args;
-use vitrine_ingest::selection::{CodePattern, Selection};
+use vitrine_ingest::selection::{checked, given};
 use vitrine_model::geo::Country;
 use vitrine_model::money::Currency;
 use vitrine_model::product::{PayoutTypeName, State};
+use vitrine_model::selector::{CodePattern, Selector};
 
 use super::exit_with_usage_error;
 
@@ -51,27 +52,21 @@ pub(super) struct FieldArgs {
 
 impl SelectionArgs {
     /// Returns the selection.
-    pub(super) fn selection(&self) -> Selection {
+    pub(super) fn selection(&self) -> Selector {
         self.fields.selection(self.codes.clone())
     }
 }
 
 impl FieldArgs {
     /// Returns the selection, with these codes and patterns.
-    pub(super) fn selection(&self, codes: Vec<CodePattern>) -> Selection {
-        let texts = |values: Vec<&str>| values.into_iter().map(str::to_owned).collect();
-        let selection = Selection {
-            codes: codes.into(),
-            countries: self.countries.clone(),
-            categories: self.categories.clone(),
-            currencies: texts(self.currencies.iter().map(Currency::as_str).collect()),
-            payout_types: texts(
-                self.payout_types
-                    .iter()
-                    .map(PayoutTypeName::as_str)
-                    .collect(),
-            ),
-            states: texts(self.states.iter().map(|state| state.as_str()).collect()),
+    pub(super) fn selection(&self, codes: Vec<CodePattern>) -> Selector {
+        let selection = Selector {
+            codes: given(codes),
+            countries: given(self.countries.clone()),
+            categories: given(self.categories.clone()),
+            currencies: given(self.currencies.clone()),
+            payout_types: given(self.payout_types.clone()),
+            states: given(self.states.clone()),
             name: self.name.clone(),
             is_orderable: match (self.orderable, self.not_orderable) {
                 (true, _) => Some(true),
@@ -79,8 +74,7 @@ impl FieldArgs {
                 (false, false) => None,
             },
         };
-        let checked = selection.checked();
-        checked.unwrap_or_else(|too_large| {
+        checked(selection).unwrap_or_else(|too_large| {
             exit_with_usage_error(&format!("the selection has {too_large}"))
         })
     }

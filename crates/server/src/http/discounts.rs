@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use vitrine_model::content_hash::ContentHash;
-use vitrine_model::money::{Discount, DiscountText};
+use vitrine_model::money::{DecimalText, Discount};
 use vitrine_model::snapshot::ProductView;
 
 /// Form of the discounts of a response.
@@ -46,7 +46,7 @@ pub(crate) struct ShownDiscount {
 
 impl ShownDiscount {
     /// Returns its text.
-    pub(crate) fn text(&self) -> DiscountText {
+    pub(crate) fn text(&self) -> DecimalText {
         self.discount.text()
     }
 

@@ -248,7 +248,7 @@ mod tests {
     use std::sync::Mutex;
     use std::task::{Context, Poll, Waker};
 
-    use vitrine_model::query::Filter;
+    use vitrine_model::selector::Selector;
 
     use super::*;
 
@@ -260,7 +260,7 @@ mod tests {
     fn wait_of(waits: &Waits, usage: &Arc<KeyUsage>) -> Wait {
         Wait {
             query: ChangesQuery::default(),
-            filter: FilterDigest::of(&Filter::default()),
+            filter: FilterDigest::of(&Selector::default()),
             since: Position::default(),
             key: Box::default(),
             until: Instant::now() + Duration::from_secs(55),

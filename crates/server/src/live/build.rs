@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_ingest::view::{TextAddresses, attributes, discount};
+use vitrine_ingest::view::{TextAddresses, discount, facts};
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
     Damage, FacetNumbers, RebuildThreads, ServedText, Snapshot, TextTable, TextTableBuilder,
@@ -85,13 +85,13 @@ pub(super) fn build(
                 taken_down,
                 digest,
             } => {
-                let found = attributes(document, is_orderable, countries, categories);
+                let found = facts(document, is_orderable, countries, categories);
                 let found = found.zip(discount(document, discount_multiplier));
-                let Some((attributes, discount)) = found else {
+                let Some((facts, discount)) = found else {
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
-                let (facets, places) = (numbers.facets_of(&attributes), (content, discount));
+                let (facets, places) = (numbers.facets_of(&facts), (content, discount));
                 batch.push(code, document, places, &facets, taken_down, digest);
                 if batch.is_full() {
                     makers.send(batch.take());
@@ -218,13 +218,13 @@ pub(super) fn apply_changes(
                 taken_down,
                 digest,
             } => {
-                let found = attributes(document, is_orderable, countries, categories);
+                let found = facts(document, is_orderable, countries, categories);
                 let found = found.zip(discount(document, discount_multiplier));
-                let Some((attributes, discount)) = found else {
+                let Some((facts, discount)) = found else {
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
-                let facets = Arc::make_mut(&mut numbers).facets_of(&attributes);
+                let facets = Arc::make_mut(&mut numbers).facets_of(&facts);
                 let places = (content, discount);
                 products.push(code, document, places, &facets, taken_down, digest)?;
             }

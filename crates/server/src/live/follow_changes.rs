@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use vitrine_ingest::view::attributes;
-use vitrine_model::changes::{Facts, Journal, JournalUpdate, Position, StateId};
+use vitrine_ingest::view::facts;
+use vitrine_model::changes::{Journal, JournalUpdate, Position, StateId};
 use vitrine_model::content_hash::ContentHash;
+use vitrine_model::facts::Facts;
 use vitrine_model::snapshot::Snapshot;
 use vitrine_store::StoreError;
-use vitrine_store::history::{History, HistoryItem, HistoryStart};
+use vitrine_store::history::{History, HistoryItem, HistoryStart, Version};
 use vitrine_store::record::StoreState;
 
 use super::feed::{Feed, JournalLimits};
@@ -284,37 +285,28 @@ impl ChangesFollower {
 
 fn add(update: &mut JournalUpdate, item: HistoryItem<'_>) {
     match item {
-        HistoryItem::Ended {
-            revision,
-            code,
-            facts,
-        } => match encoded(&facts) {
-            Some(facts) => update.ended(revision, code, &facts),
-            None => update.unknown(revision),
+        HistoryItem::Ended(version) => match facts_of(&version) {
+            Some(facts) => update.ended(version.revision, version.code, &facts),
+            None => update.unknown(version.revision),
         },
-        HistoryItem::Began {
-            revision,
-            code,
-            facts,
-        } => match encoded(&facts) {
-            Some(facts) => update.began(revision, code, &facts),
-            None => update.unknown(revision),
+        HistoryItem::Began(version) => match facts_of(&version) {
+            Some(facts) => update.began(version.revision, version.code, &facts),
+            None => update.unknown(version.revision),
         },
         HistoryItem::Text { texts, code } => update.text(StateId::of_texts(texts), code),
         HistoryItem::Damaged { revision } => update.unknown(revision),
     }
 }
 
-/// Returns the facts of a version for the journal; `None` if its document is damaged.
-fn encoded(facts: &vitrine_store::history::Facts<'_>) -> Option<Facts> {
-    let vitrine_store::history::Facts {
-        is_orderable,
+/// Returns the facts of a version; `None` if its document is damaged.
+fn facts_of<'a>(version: &Version<'a>) -> Option<Facts<'a>> {
+    let (countries, categories) = (version.countries, version.categories);
+    facts(
+        version.document,
+        version.is_orderable,
         countries,
         categories,
-        document,
-    } = *facts;
-    let attributes = attributes(document, is_orderable, countries, categories)?;
-    Some(Facts::new(&attributes))
+    )
 }
 
 /// Returns the position of a snapshot that was made from the store at the state `seen`.

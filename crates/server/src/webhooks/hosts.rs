@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn idle_host_is_forgotten_though_it_was_overloaded() {
-        let mut hosts = Hosts::default();
+        let mut hosts = Hosts::new(MAX_FAILING);
         hosts.push("busy", "b".to_owned(), false);
         hosts.push("busy", "c".to_owned(), false);
         assert_eq!(taken(&mut hosts).len(), 2);

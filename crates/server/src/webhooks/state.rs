@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use vitrine_ingest::view::attributes;
+use vitrine_ingest::view::facts;
 use vitrine_model::assortment::{ListedProduct, Rules};
-use vitrine_model::money::{Discount, ExactDiscount};
-use vitrine_model::query::Filter;
+use vitrine_model::money::Discount;
+use vitrine_model::selector::Selector;
 use vitrine_store::record::StoredProduct;
 use vitrine_wire::event::ProductState;
 
@@ -23,18 +23,18 @@ impl State {
     pub(super) fn of(
         product: &StoredProduct,
         rules: Option<&Rules>,
-        filter: &Filter,
+        filter: &Selector,
     ) -> Option<Self> {
         let categories: Vec<Box<str>> = (product.categories.iter())
             .map(|category| category.as_str().into())
             .collect();
-        let found = attributes(
+        let found = facts(
             &product.document,
             product.is_orderable,
             &product.countries,
             &categories,
         )?;
-        let listed: ExactDiscount = product.discount_multiplier.parse().ok()?;
+        let listed: Discount = product.discount_multiplier.parse().ok()?;
         let seen = ListedProduct::new(product.code.as_str(), &found, Some(listed));
         let is_shown = rules.is_none_or(|rules| seen.is_shown_by(rules));
         let own = rules.and_then(|rules| seen.own_discount(rules));
@@ -47,7 +47,7 @@ impl State {
 
     pub(super) fn wire(&self) -> ProductState<'_> {
         ProductState {
-            price_multiplier: self.discount.text().as_str().to_owned().into(),
+            price_multiplier: self.discount.to_string().into(),
             is_orderable: self.is_orderable,
             denominations: self.denominations.as_deref(),
         }

@@ -15,8 +15,8 @@ use vitrine_model::assortment::Assortment;
 use vitrine_model::changes::{ChangesQuery, Position, StateId};
 use vitrine_model::code::ProductCode;
 use vitrine_model::key::KeyTable;
-use vitrine_model::query::Filter;
 use vitrine_model::revision::Revision;
+use vitrine_model::selector::Selector;
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::webhooks::{Endpoint, EventFormat, Lease, PendingEvent};
 use vitrine_store::{Store, StoreError};
@@ -43,7 +43,7 @@ struct Wanted {
     endpoint: Endpoint,
     /// Its position.
     since: String,
-    filter: Filter,
+    filter: Selector,
     /// True if a position that is newer than the catalog here is taken for one that was lost.
     gives_up_ahead: bool,
 }
@@ -212,7 +212,7 @@ struct Walker<'w> {
     store: &'w Store,
     seen: VisibleFeed<'w>,
     end: Position,
-    filter: &'w Filter,
+    filter: &'w Selector,
     place: Place,
 }
 

@@ -5,7 +5,7 @@ use crate::harness::gift_card;
 use crate::products::{later, payment, subscription};
 
 /// Wrong values of a gift card: where, what, and the rule.
-const WRONG_VALUES: [(&str, &str, &str); 66] = [
+const WRONG_VALUES: [(&str, &str, &str); 67] = [
     ("/currency", r#""eur""#, "currency"),
     ("/currency", r#""ZZZ""#, "currency"),
     ("/currency", r#""EURO""#, "currency"),
@@ -122,6 +122,11 @@ const WRONG_VALUES: [(&str, &str, &str); 66] = [
     ("/discount_multiplier", "-0.1", "discount_multiplier"),
     ("/discount_multiplier", r#""1e-2""#, "discount_multiplier"),
     ("/discount_multiplier", r#""5%""#, "discount_multiplier"),
+    (
+        "/discount_multiplier",
+        r#""0.00000000000000000000000000001""#,
+        "discount_multiplier",
+    ),
     (
         "/customer_service/phone_number",
         r#""18002425353""#,

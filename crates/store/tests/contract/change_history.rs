@@ -7,7 +7,7 @@ use vitrine_model::content::TextDigest;
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::Publication as _;
 use vitrine_store::document::PackedDocument;
-use vitrine_store::history::{Facts, History, HistoryItem, HistoryStart};
+use vitrine_store::history::{History, HistoryItem, HistoryStart, Version};
 use vitrine_store::record::{Keep, Moment, RevisionNote, StoredProduct};
 use vitrine_store::{IfMissing, Store, StoreAddress, StoreError, TextStatus, open};
 
@@ -48,18 +48,10 @@ pub const EVERYTHING: HistoryStart = HistoryStart {
 pub fn read(store: &Store, from: &HistoryStart) -> (History, Vec<Item>) {
     let mut items = Vec::new();
     let read = store.read_history(from, &mut |item| {
-        let text = |facts: Facts<'_>| format!("{facts:?}");
+        let text = |one: Version<'_>| format!("{one:?}");
         items.push(match item {
-            HistoryItem::Ended {
-                revision,
-                code,
-                facts,
-            } => Item::Ended(revision, code.to_owned(), text(facts)),
-            HistoryItem::Began {
-                revision,
-                code,
-                facts,
-            } => Item::Began(revision, code.to_owned(), text(facts)),
+            HistoryItem::Ended(one) => Item::Ended(one.revision, one.code.to_owned(), text(one)),
+            HistoryItem::Began(one) => Item::Began(one.revision, one.code.to_owned(), text(one)),
             HistoryItem::Text { texts, code } => Item::Text(texts, code.to_owned()),
             HistoryItem::Damaged { revision } => Item::Damaged(revision),
         });
@@ -106,19 +98,21 @@ fn of_kind(code: &str, kind: u8) -> StoredProduct {
     }
 }
 
-fn facts(product: &StoredProduct) -> String {
+fn version(product: &StoredProduct, revision: u64) -> String {
     let categories: Vec<Box<str>> = product
         .categories
         .iter()
         .map(|one| one.as_str().into())
         .collect();
-    let facts = Facts {
+    let version = Version {
+        revision,
+        code: product.code.as_str(),
         is_orderable: product.is_orderable,
         countries: &product.countries,
         categories: &categories,
         document: &product.document,
     };
-    format!("{facts:?}")
+    format!("{version:?}")
 }
 
 /// Returns the items of one revision, by comparing it with the one before.
@@ -128,7 +122,7 @@ fn differences(store: &Store, number: u64) -> Vec<Item> {
     let missing = |from: &[StoredProduct], other: &[StoredProduct]| -> Vec<(String, String)> {
         let missing = from.iter().filter(|product| !other.contains(product));
         missing
-            .map(|product| (product.code.to_string(), facts(product)))
+            .map(|product| (product.code.to_string(), version(product, number)))
             .collect()
     };
     let ended = missing(&before, &after).into_iter();

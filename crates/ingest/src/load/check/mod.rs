@@ -16,7 +16,7 @@ use vitrine_model::Invalid;
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::{ContentUpdate, TextDigest};
 use vitrine_model::geo::Country;
-use vitrine_model::money::DiscountMultiplier;
+use vitrine_model::money::Discount;
 use vitrine_model::product::{CustomerService, Detail, Product, State};
 use vitrine_model::single_line::SingleLine;
 
@@ -258,13 +258,10 @@ fn customer_service(
     })
 }
 
-fn discount_multiplier(
-    context: &mut Context<'_>,
-    fields: &Fields<'_>,
-) -> Result<DiscountMultiplier, Faulty> {
+fn discount_multiplier(context: &mut Context<'_>, fields: &Fields<'_>) -> Result<Discount, Faulty> {
     let key = "discount_multiplier";
-    let discount: DiscountMultiplier = context.required_decimal(fields, key)?;
-    if discount.loses_digits() {
+    let discount: Discount = context.required_decimal(fields, key)?;
+    if discount != discount.cut() {
         let message = format!(
             "shown as {}: truncated to two fraction digits",
             discount.cut()

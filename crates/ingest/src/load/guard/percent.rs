@@ -3,25 +3,30 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A share, in hundredths of a percent.
+use vitrine_model::money::Decimal;
+
+/// A share in percent, from 0 to 100, with at most two fraction digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Percent(u32);
+pub struct Percent(Decimal);
 
 impl Percent {
     /// A share of so many whole percent.
-    pub(super) const fn whole(percent: u32) -> Self {
-        Self(percent * 100)
+    pub(super) const fn whole(percent: u64) -> Self {
+        Self(Decimal::new(percent, 0))
     }
 
     /// Returns true if `count` of `all` is more than this share.
     pub(super) fn is_exceeded(self, count: u64, all: u64) -> bool {
-        u128::from(count) * 10_000 > u128::from(all) * u128::from(self.0)
+        u128::from(count) * 10_000 > u128::from(all) * u128::from(self.0.units(2))
     }
 
     /// The share of `count` in `all`, rounded up, so that allowing it allows them.
     pub(super) fn of(count: u64, all: u64) -> Self {
         let share = (u128::from(count) * 10_000).div_ceil(u128::from(all.max(1)));
-        Self(u32::try_from(share.min(10_000)).unwrap_or(10_000))
+        Self(Decimal::new(
+            u64::try_from(share.min(10_000)).unwrap_or(10_000),
+            2,
+        ))
     }
 }
 
@@ -29,30 +34,24 @@ impl FromStr for Percent {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const EXPECTED: &str = "expected a share from 0% to 100%, such as 35% or 2.5%";
-        let number = text.strip_suffix('%').unwrap_or(text);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-        let is_number = |text: &str, most: usize| {
-            (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        if !is_number(whole, 3) || !is_number(fraction, 2) {
-            return Err(EXPECTED);
-        }
-        let hundredths = format!("{whole}{fraction:0<2}").parse();
-        match hundredths {
-            Ok(hundredths @ 0..=10_000) => Ok(Self(hundredths)),
-            _ => Err(EXPECTED),
-        }
+        let number = Decimal::parse(text.strip_suffix('%').unwrap_or(text));
+        let is_share = |read: &Decimal| *read == read.cut(2) && *read <= Self::whole(100).0;
+        number
+            .filter(is_share)
+            .map(Self)
+            .ok_or("expected a share from 0% to 100%, such as 35% or 2.5%")
     }
 }
 
 impl fmt::Display for Percent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, fraction) = (self.0 / 100, self.0 % 100);
-        match fraction {
-            0 => write!(out, "{whole}%"),
-            _ => write!(out, "{whole}.{fraction:02}%"),
-        }
+        let whole = self.0.cut(0);
+        let shown = if whole == self.0 {
+            whole
+        } else {
+            self.0.trimmed(2)
+        };
+        write!(out, "{shown}%")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vitrine_model::code::ProductCode;
-use vitrine_model::money::{Amount, DiscountMultiplier};
+use vitrine_model::money::{Amount, Discount};
 use vitrine_store::record::StoredProduct;
 use vitrine_store::{Publication, StoreError};
 
@@ -113,9 +113,11 @@ impl Tally {
         let changed = kinds.map(|(name, (old, new))| (name.to_owned(), tenfold(old, new)));
         self.note(Rule::Amounts, &live.code, changed);
         let discount = |product: &StoredProduct| product.discount_multiplier.parse();
-        let discounts: Result<(DiscountMultiplier, DiscountMultiplier), _> =
+        let discounts: Result<(Discount, Discount), _> =
             discount(live).and_then(|old| Ok((old, discount(next)?)));
-        if discounts.is_ok_and(|(old, new)| old.is_tenfold(&new) && !gains_digits(&old, &new)) {
+        if discounts
+            .is_ok_and(|(old, new)| old.value().is_tenfold(new.value()) && !gains_digits(old, new))
+        {
             let name = "discount_multiplier".to_owned();
             self.note(Rule::Discounts, &live.code, [(name, 1)]);
         }
@@ -249,9 +251,8 @@ fn name_first<'c>(first: &mut Vec<ProductCode>, others: impl IntoIterator<Item =
 }
 
 /// Returns true if the live discount is the new one, cut to two digits: so do copies change whose source begins to show more.
-fn gains_digits(live: &DiscountMultiplier, new: &DiscountMultiplier) -> bool {
-    let cut: Result<DiscountMultiplier, _> = new.cut().parse();
-    cut.is_ok_and(|cut| cut.is_same_number(live))
+fn gains_digits(live: Discount, new: Discount) -> bool {
+    new.cut() == live
 }
 
 /// Counts the amounts of the products that were live when the publish began.
@@ -305,7 +306,9 @@ fn tenfold(mut old: Vec<Amount>, mut new: Vec<Amount>) -> u64 {
         amounts.sort_unstable();
     }
     let pairs = old.iter().zip(&new);
-    pairs.filter(|(old, new)| old.is_tenfold(new)).count() as u64
+    pairs
+        .filter(|(old, new)| old.value().is_tenfold(new.value()))
+        .count() as u64
 }
 
 /// Returns the amounts of a product.
@@ -372,7 +375,7 @@ mod tests {
         ] {
             let discounts = [live, new].map(|text| text.parse().unwrap());
             assert_eq!(
-                gains_digits(&discounts[0], &discounts[1]),
+                gains_digits(discounts[0], discounts[1]),
                 expected,
                 "{live} {new}"
             );

@@ -1,10 +1,11 @@
 //! The products that a form selects: by codes and patterns, and by filters, as on command lines.
 
 use anyhow::{anyhow, bail};
-use vitrine_ingest::selection::{CodePattern, Selection};
+use vitrine_ingest::selection::{checked, given};
 use vitrine_model::geo::Country;
 use vitrine_model::money::Currency;
 use vitrine_model::product::{PayoutTypeName, State};
+use vitrine_model::selector::{CodePattern, Selector};
 
 use super::Context;
 use super::form::Form;
@@ -54,24 +55,23 @@ pub(super) fn fields(context: &Context<'_>) -> Vec<Field> {
 /// # Errors
 ///
 /// If fields are invalid, with all faults.
-pub(super) fn read(form: &Form) -> anyhow::Result<Selection> {
+pub(super) fn read(form: &Form) -> anyhow::Result<Selector> {
     let mut faults = FormFaults::default();
     let codes = each(&form.words("code"), "Product codes", |word| {
         word.parse::<CodePattern>()
     });
     let countries = each(&form.words("country"), "Countries", Country::assigned);
-    let currencies = each(&form.words("currency"), "Currencies", |word| {
-        let currency = word.parse::<Currency>()?;
-        Ok(currency.as_str().to_owned())
-    });
-    let payout_types = each(&form.words("payout_type"), "Payout types", |word| {
-        let name = word.parse::<PayoutTypeName>()?;
-        Ok(name.as_str().to_owned())
-    });
-    let states = each(&form.words("state"), "States", |word| {
-        let state = word.parse::<State>()?;
-        Ok(state.as_str().to_owned())
-    });
+    let currencies = each(
+        &form.words("currency"),
+        "Currencies",
+        str::parse::<Currency>,
+    );
+    let payout_types = each(
+        &form.words("payout_type"),
+        "Payout types",
+        str::parse::<PayoutTypeName>,
+    );
+    let states = each(&form.words("state"), "States", str::parse::<State>);
     let is_orderable = match form.text("orderable") {
         "" => Ok(None),
         "yes" => Ok(Some(true)),
@@ -79,22 +79,21 @@ pub(super) fn read(form: &Form) -> anyhow::Result<Selection> {
         _ => Err("Orderable: choose one of the values of the form."),
     };
     let categories = form.items("category").into_iter();
-    let selection = Selection {
-        codes: faults.take(codes).unwrap_or_default().into(),
-        countries: faults.take(countries).unwrap_or_default(),
-        categories: categories.map(str::to_owned).collect(),
-        currencies: faults.take(currencies).unwrap_or_default(),
-        payout_types: faults.take(payout_types).unwrap_or_default(),
-        states: faults.take(states).unwrap_or_default(),
+    let selection = Selector {
+        codes: faults.take(codes).and_then(given),
+        countries: faults.take(countries).and_then(given),
+        categories: given(categories.map(str::to_owned).collect()),
+        currencies: faults.take(currencies).and_then(given),
+        payout_types: faults.take(payout_types).and_then(given),
+        states: faults.take(states).and_then(given),
         name: form.get("name").map(str::to_owned),
         is_orderable: faults.take(is_orderable).flatten(),
     };
     faults.check()?;
-    if selection == Selection::default() {
+    if selection == Selector::default() {
         bail!("Product codes: no products are selected; name some, or all of them with `*`.");
     }
-    let checked = selection.checked();
-    checked.map_err(|too_large| anyhow!("Product codes: this selects by {too_large}."))
+    checked(selection).map_err(|too_large| anyhow!("Product codes: this selects by {too_large}."))
 }
 
 fn each<T>(

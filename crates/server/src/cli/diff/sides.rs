@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::sync_channel;
 
 use anyhow::{Context as _, anyhow};
-use vitrine_ingest::selection::Selection;
+use vitrine_ingest::selection::selects;
 use vitrine_model::code::ProductCode;
+use vitrine_model::selector::Selector;
 use vitrine_store::record::{Moment, StoredProduct};
 use vitrine_store::{Store, StoreError};
 
@@ -33,7 +34,7 @@ pub(super) type Pair = [Option<StoredProduct>; 2];
 pub(super) struct Sides<'s> {
     pub(super) store: &'s Store,
     pub(super) layer: LayerArgs,
-    pub(super) selection: &'s Selection,
+    pub(super) selection: &'s Selector,
     /// Before and after.
     pub(super) moments: [Moment; 2],
 }
@@ -54,7 +55,7 @@ impl Sides<'_> {
     /// Returns the products that the revisions between the moments changed; `None` if that isn't known, or reading both
     /// catalogs is quicker.
     fn changed(&self) -> Result<Option<Changed>, StoreError> {
-        if self.layer.is_base() || !self.selection.codes.is_empty() {
+        if self.layer.is_base() || self.selection.codes.is_some() {
             return Ok(None);
         }
         let revisions = self.store.revisions(u32::MAX)?;
@@ -138,7 +139,7 @@ impl Sides<'_> {
             .read(
                 self.store,
                 moment,
-                &mut |product| match self.selection.contains(&product)? {
+                &mut |product| match selects(self.selection, &product)? {
                     true => take(product),
                     false => Ok(()),
                 },

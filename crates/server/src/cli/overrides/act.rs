@@ -8,8 +8,9 @@ use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::overrides::change::{self, Changed, Request};
 use vitrine_ingest::overrides::disabling::{Disabling, disabling};
 use vitrine_ingest::overrides::{Assignment, Definition, Kind, crossed_amounts};
-use vitrine_ingest::selection::{CodePattern, Selection};
+use vitrine_ingest::selection::given;
 use vitrine_model::product::State;
+use vitrine_model::selector::{CodePattern, Selector};
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
@@ -174,7 +175,7 @@ impl MakeArgs {
         &self,
         store: &StoreArgs,
         kind: Kind,
-        selection: Selection,
+        selection: Selector,
         values: Vec<Assignment>,
     ) -> anyhow::Result<Outcome> {
         require_products(&selection);
@@ -220,8 +221,8 @@ impl MakeArgs {
 }
 
 /// Refuses a command line that selects nothing in particular.
-fn require_products(selection: &Selection) {
-    if *selection == Selection::default() {
+fn require_products(selection: &Selector) {
+    if *selection == Selector::default() {
         exit_with_usage_error("no products are selected; name some, or all of them with '*'");
     }
 }
@@ -233,9 +234,9 @@ impl ChangeArgs {
         store: &Store,
         codes: &[CodePattern],
     ) -> anyhow::Result<Outcome> {
-        let selection = Selection {
-            codes: codes.to_vec().into(),
-            ..Selection::default()
+        let selection = Selector {
+            codes: given(codes.to_vec()),
+            ..Selector::default()
         };
         let Disabling { numbers, scheduled } = disabling(store, &selection)?;
         for one in &scheduled {

@@ -15,8 +15,8 @@ use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
 use vitrine_ingest::overrides::unreadable::Unreadable;
 use vitrine_ingest::overrides::{Override, OverrideProducts, products_of};
-use vitrine_ingest::selection::CodePattern;
 use vitrine_model::code::ProductCode;
+use vitrine_model::selector::CodePattern;
 use vitrine_store::overrides::StoredOverride;
 use vitrine_store::{IfMissing, StoreError};
 

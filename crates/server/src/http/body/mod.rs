@@ -255,8 +255,9 @@ impl hyper::body::Body for Body {
 #[cfg(test)]
 pub(crate) mod tests {
     use hyper::body::Body as _;
-    use vitrine_model::query::{Filter, ListQuery, Orderable};
+    use vitrine_model::query::ListQuery;
     use vitrine_model::revision::Revision;
+    use vitrine_model::selector::Selector;
     use vitrine_model::snapshot::{BlockBuilder, Entry, Facet, TextTable};
 
     use super::*;
@@ -280,9 +281,9 @@ pub(crate) mod tests {
         let (blocks, texts) = (vec![block.finish().unwrap()], TextTable::default());
         let snapshot = Snapshot::new(Revision::default(), Arc::default(), blocks, texts);
         let snapshot = Arc::new(snapshot.unwrap());
-        let filter = Filter {
-            orderable: Orderable::Only,
-            ..Filter::default()
+        let filter = Selector {
+            is_orderable: Some(true),
+            ..Selector::default()
         };
         let list = ListQuery {
             filter,

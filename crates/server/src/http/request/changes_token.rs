@@ -25,7 +25,7 @@ use vitrine_model::content_hash::ContentHash;
 use vitrine_model::geo::Country;
 use vitrine_model::money::Currency;
 use vitrine_model::product::PayoutTypeName;
-use vitrine_model::query::{Filter, Orderable};
+use vitrine_model::selector::Selector;
 
 use super::sealed_code::SealedCode;
 
@@ -63,30 +63,32 @@ pub(crate) struct Token {
 pub(crate) struct FilterDigest([u8; 8]);
 
 impl FilterDigest {
-    pub(crate) fn of(filter: &Filter) -> Self {
-        let Filter {
+    pub(crate) fn of(filter: &Selector) -> Self {
+        let Selector {
             countries,
             categories,
             currencies,
             payout_types,
-            codes,
-            orderable,
+            codes: _,
+            is_orderable,
+            // No filter has one.
+            states: _,
+            name: _,
         } = filter;
-        let countries = countries.iter().map(Country::as_str).collect();
-        let categories = categories.iter().map(String::as_str).collect();
-        let currencies = currencies.iter().map(Currency::as_str).collect();
-        let payout_types = payout_types.iter().map(PayoutTypeName::as_str).collect();
-        let codes = codes.iter().map(ProductCode::as_str).collect();
+        let countries = countries.iter().flatten().map(Country::as_str);
+        let categories = categories.iter().flatten().map(String::as_str);
+        let currencies = currencies.iter().flatten().map(Currency::as_str);
+        let payout_types = payout_types.iter().flatten().map(PayoutTypeName::as_str);
         let filters: [(&str, Vec<&str>); 5] = [
-            ("countries", countries),
-            ("categories", categories),
-            ("currencies", currencies),
-            ("payout_types", payout_types),
-            ("codes", codes),
+            ("countries", countries.collect()),
+            ("categories", categories.collect()),
+            ("currencies", currencies.collect()),
+            ("payout_types", payout_types.collect()),
+            ("codes", filter.named_codes().collect()),
         ];
-        let mut text = match orderable {
-            Orderable::Any => String::from("any"),
-            Orderable::Only => String::from("orderable"),
+        let mut text = match is_orderable {
+            Some(true) => String::from("orderable"),
+            _ => String::from("any"),
         };
         for (name, mut values) in filters {
             values.sort_unstable();

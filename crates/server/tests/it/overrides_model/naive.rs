@@ -7,14 +7,14 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use vitrine_ingest::selection::Selection;
+use vitrine_model::selector::{Codes, Selector};
 use vitrine_store::overrides::OverrideStatus;
 
 /// An override of the model.
 #[derive(Clone)]
 pub struct Model {
     pub number: u64,
-    pub selection: Selection,
+    pub selection: Selector,
     pub frozen: Option<Vec<String>>,
     pub values: Vec<String>,
     pub from: Timestamp,
@@ -30,25 +30,26 @@ pub fn selects(one: &Model, document: &Value) -> bool {
     }
     let has = |list: &Value, wanted: &str| list.as_array().unwrap().iter().any(|own| own == wanted);
     let selection = &one.selection;
-    let by_code = selection.codes.iter().all(|pattern| {
-        let pattern = pattern.to_string();
-        match pattern.strip_suffix('*') {
-            Some(start) => code.starts_with(start),
-            None => code == pattern,
-        }
+    let mut codes = selection.codes.iter().flat_map(Codes::texts);
+    let by_code = codes.all(|pattern| match pattern.strip_suffix('*') {
+        Some(start) => code.starts_with(start),
+        None => code == pattern,
     });
     by_code
-        && (selection.categories.iter()).all(|wanted| has(&document["categories"], wanted))
-        && (selection.countries.iter())
+        && (selection.categories.iter().flatten())
+            .all(|wanted| has(&document["categories"], wanted))
+        && (selection.countries.iter().flatten())
             .all(|wanted| has(&document["countries_redeemable_in"], wanted.as_str()))
         && selection
             .payout_types
             .iter()
-            .all(|wanted| document["payout_type"] == **wanted)
+            .flatten()
+            .all(|wanted| document["payout_type"] == wanted.as_str())
         && selection
             .states
             .iter()
-            .all(|wanted| document["state"] == **wanted)
+            .flatten()
+            .all(|wanted| document["state"] == wanted.as_str())
         && selection
             .is_orderable
             .is_none_or(|wanted| document["is_orderable"] == wanted)

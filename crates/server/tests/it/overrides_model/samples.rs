@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use vitrine_ingest::selection::Selection;
+use vitrine_model::selector::{CodePattern, Selector};
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::record::{Moment, StoredProduct};
 
@@ -89,29 +89,29 @@ pub fn variant(code: &str, number: usize) -> Value {
     record
 }
 
-pub fn selections() -> Vec<Selection> {
-    let code = |text: &str| Selection {
-        codes: vec![text.parse().unwrap()].into(),
-        ..Selection::default()
+pub fn selections() -> Vec<Selector> {
+    let code = |text: &str| Selector {
+        codes: Some([text.parse::<CodePattern>().unwrap()].into_iter().collect()),
+        ..Selector::default()
     };
     vec![
         code("BRIARWICK-*"),
         code("NORDHAV-FI"),
         code("PANDANLANE-SG"),
         code("*"),
-        Selection {
-            categories: vec!["travel".to_owned()],
-            ..Selection::default()
+        Selector {
+            categories: Some(vec!["travel".to_owned()]),
+            ..Selector::default()
         },
-        Selection {
-            countries: vec!["SE".parse().unwrap()],
+        Selector {
+            countries: Some(vec!["SE".parse().unwrap()]),
             is_orderable: Some(true),
-            ..Selection::default()
+            ..Selector::default()
         },
-        Selection {
-            payout_types: vec!["gift_card".to_owned()],
-            states: vec!["LIVE".to_owned()],
-            ..Selection::default()
+        Selector {
+            payout_types: Some(vec!["gift_card".parse().unwrap()]),
+            states: Some(vec!["LIVE".parse().unwrap()]),
+            ..Selector::default()
         },
     ]
 }

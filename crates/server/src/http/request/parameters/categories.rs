@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use percent_encoding::percent_decode_str;
-use vitrine_model::query::Filter;
+use vitrine_model::selector::Selector;
 use vitrine_wire::error::FaultType;
 
 use super::faults::{Faults, shortened};
@@ -20,11 +20,12 @@ use crate::http::request::query::encoded;
 ///
 /// If one is a comma list of visible categories, or one percent-encoded twice, with all of them.
 pub(crate) fn check_categories<'v, V: Iterator<Item = &'v str>>(
-    filter: &Filter,
+    filter: &Selector,
     visible: impl FnOnce() -> V,
 ) -> Result<(), ApiError> {
     let is_suspicious = |value: &&String| value.contains([',', '%']);
-    let mut suspicious = filter.categories.iter().filter(is_suspicious).peekable();
+    let given = filter.categories.iter().flatten();
+    let mut suspicious = given.filter(is_suspicious).peekable();
     if suspicious.peek().is_none() {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use vitrine_ingest::selection::given;
 use vitrine_model::changes::ChangesQuery;
 use vitrine_wire::error::FaultType;
 
@@ -94,7 +95,7 @@ pub(crate) struct ChangesRequest {
 ///
 /// If a parameter is refused, with all faults.
 pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
-    let mut changes = ChangesQuery::default();
+    let (mut changes, mut codes) = (ChangesQuery::default(), Vec::new());
     let mut since: Option<Option<Token>> = None;
     let mut wait = None;
     let (mut since_place, mut wait_place) = (0, 0);
@@ -110,7 +111,8 @@ pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
                 since = Some(token);
             }
             ChangesParameter::Filter(parameter) => {
-                set_filter(&mut changes.filter, parameter, row, given, faults);
+                let filter = (&mut changes.filter, &mut codes);
+                set_filter(filter, parameter, row, given, faults);
             }
             ChangesParameter::Limit => {
                 if let Some(limit) = limit(row, value, faults) {
@@ -123,6 +125,7 @@ pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
             }
         }
     });
+    changes.filter.codes = given(codes);
     let filter_digest = FilterDigest::of(&changes.filter);
     // Then what the client meant by its filters is unknown.
     let has_bad_filter = CHANGES.iter().any(|(parameter, row)| {

@@ -10,9 +10,12 @@ mod changes;
 mod faults;
 mod rows;
 
+use vitrine_ingest::selection::given;
 use vitrine_ingest::view::ContentForm;
+use vitrine_model::code::ProductCode;
 use vitrine_model::money::Currency;
-use vitrine_model::query::{Cursor, Filter, Limit, ListQuery, Orderable};
+use vitrine_model::query::{Cursor, Limit, ListQuery};
+use vitrine_model::selector::Selector;
 use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::FaultType;
 
@@ -265,7 +268,7 @@ pub(crate) fn list_noting(
     query: Option<&str>,
     mut note: impl FnMut(&str, &str),
 ) -> Result<ListQuery, ApiError> {
-    let mut list = ListQuery::default();
+    let (mut list, mut codes) = (ListQuery::default(), Vec::new());
     let mut has_cursor = false;
     read(
         query,
@@ -275,7 +278,8 @@ pub(crate) fn list_noting(
             let value = given.unwrap_or_else(|raw| raw);
             match parameter {
                 ListParameter::Filter(parameter) => {
-                    set_filter(&mut list.filter, parameter, row, given, faults);
+                    let filter = (&mut list.filter, &mut codes);
+                    set_filter(filter, parameter, row, given, faults);
                 }
                 ListParameter::Limit => {
                     if let Some(limit) = limit(row, value, faults) {
@@ -302,44 +306,47 @@ pub(crate) fn list_noting(
         },
     )
     .into_result()?;
+    list.filter.codes = given(codes);
     Ok(list)
 }
 
-/// Adds a value to a filter.
+/// Adds a value to a filter, or to its codes.
 fn set_filter(
-    filter: &mut Filter,
+    (filter, codes): (&mut Selector, &mut Vec<ProductCode>),
     parameter: FilterParameter,
     row: &Parameter,
     given: Result<&str, &str>,
     faults: &mut Faults,
 ) {
+    fn add<T>(list: &mut Option<Vec<T>>, value: T) {
+        list.get_or_insert_default().push(value);
+    }
     let value = given.unwrap_or_else(|raw| raw);
     match parameter {
         FilterParameter::IsOrderable => match value {
-            "true" => filter.orderable = Orderable::Only,
-            "false" => filter.orderable = Orderable::Any,
+            "true" => filter.is_orderable = Some(true),
+            // As if it were absent (docs/contract/listing.md#filters).
+            "false" => filter.is_orderable = None,
             _ => faults.invalid(row, value),
         },
         FilterParameter::Countries => match value.parse() {
-            Ok(country) => filter.countries.push(country),
+            Ok(country) => add(&mut filter.countries, country),
             Err(_) => faults.invalid_item(row, value),
         },
         FilterParameter::Categories => match given {
             Ok("") | Err(_) => faults.invalid(row, value),
-            Ok(category) => filter.categories.push(category.to_owned()),
+            Ok(category) => add(&mut filter.categories, category.to_owned()),
         },
         FilterParameter::Currencies => match Currency::well_formed(value) {
-            Some(currency) => filter.currencies.push(currency),
+            Some(currency) => add(&mut filter.currencies, currency),
             None => faults.invalid_item(row, value),
         },
         FilterParameter::PayoutTypes => match value.parse() {
-            Ok(payout_type) => filter.payout_types.push(payout_type),
+            Ok(payout_type) => add(&mut filter.payout_types, payout_type),
             Err(_) => faults.invalid_item(row, value),
         },
         FilterParameter::Codes => match value.parse() {
-            Ok(code) => {
-                filter.codes.insert(code);
-            }
+            Ok(code) => codes.push(code),
             Err(_) => faults.invalid_item(row, value),
         },
     }

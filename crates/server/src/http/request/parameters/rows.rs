@@ -1,9 +1,10 @@
 //! Rows of the query parameters.
 
-use vitrine_model::query::Filter;
-
 use super::Multiplicity::{Many, One, UpTo};
 use super::{Multiplicity, Parameter, Values};
+
+/// Maximum number of codes in a request (docs/contract/listing.md#filters).
+const MAX_CODES: usize = 100;
 
 /// Filter of products that can be ordered.
 pub(super) const IS_ORDERABLE: Parameter = row("is_orderable", One, Values::Boolean);
@@ -21,7 +22,7 @@ pub(super) const CURRENCIES: Parameter = row("currencies", Many, Values::Currenc
 pub(super) const PAYOUT_TYPES: Parameter = row("payout_types", Many, Values::PayoutType);
 
 /// Filter by codes.
-pub(super) const CODES: Parameter = row("codes", UpTo(Filter::MAX_CODES), Values::Code);
+pub(super) const CODES: Parameter = row("codes", UpTo(MAX_CODES), Values::Code);
 
 /// Cursor of the previous page.
 pub(super) const BEFORE: Parameter = row("before", One, Values::Cursor);

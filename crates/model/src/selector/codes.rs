@@ -1,44 +1,15 @@
 //! Codes of products, and patterns of codes.
 
-use std::collections::HashSet;
-use std::fmt;
-use std::ops::Deref;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use vitrine_model::Invalid;
-use vitrine_model::code::ProductCode;
-
-use crate::as_texts;
+use super::CodeSet;
+use crate::Invalid;
+use crate::code::ProductCode;
 
 /// A product code, or a pattern of codes: `*` stands for any characters, `?` for one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CodePattern(String);
-
-impl CodePattern {
-    /// Returns true if this has a `*` or a `?`.
-    #[must_use]
-    pub fn is_pattern(&self) -> bool {
-        self.0.contains(['*', '?'])
-    }
-
-    /// Returns the beginning of all codes that it matches.
-    pub(crate) fn prefix(&self) -> &str {
-        let end = self.0.find(['*', '?']).unwrap_or(self.0.len());
-        &self.0[..end]
-    }
-
-    /// Returns the text.
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for CodePattern {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
 
 impl FromStr for CodePattern {
     type Err = Invalid;
@@ -56,20 +27,18 @@ impl FromStr for CodePattern {
     }
 }
 
-/// Codes and patterns, in the order in which they were given. One product costs a lookup and, for each pattern, a step a character
-/// at most.
-#[derive(Debug, Clone, Default)]
+/// Codes and patterns. One product costs a lookup and, for each pattern, a step a character at most.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Codes {
-    given: Vec<CodePattern>,
-    codes: HashSet<String>,
+    exact: CodeSet,
     patterns: Vec<Matcher>,
 }
 
 impl Codes {
-    /// Returns true if there is none.
+    /// Returns the codes without the patterns.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.given.is_empty()
+    pub fn exact(&self) -> &CodeSet {
+        &self.exact
     }
 
     /// Returns the number of patterns.
@@ -78,51 +47,64 @@ impl Codes {
         self.patterns.len()
     }
 
+    /// Iterates over the codes, ascending, then over the patterns, in the order in which they were given.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let patterns = self.patterns.iter().map(|one| one.pattern.0.as_str());
+        self.exact.iter().chain(patterns)
+    }
+
+    /// Returns the beginning of all codes that are one of these.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        let mut texts = self.texts();
+        match (texts.next(), texts.next()) {
+            (Some(only), None) => only.split(['*', '?']).next().unwrap_or_default(),
+            _ => "",
+        }
+    }
+
+    /// Returns true if there is neither a code nor a pattern.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.patterns.is_empty()
+    }
+
     /// Returns true if a code is one of these, or matches a pattern.
     #[must_use]
-    pub fn contain(&self, code: &ProductCode) -> bool {
-        let text = code.as_str();
-        self.codes.contains(text) || self.patterns.iter().any(|pattern| pattern.matches(text))
+    pub fn contain(&self, code: &str) -> bool {
+        self.exact.contains(code) || self.patterns.iter().any(|pattern| pattern.matches(code))
+    }
+
+    /// Returns true if all of others are here, too.
+    pub(super) fn include(&self, other: &Self) -> bool {
+        other.exact.iter().all(|code| self.exact.contains(code))
+            && (other.patterns.iter()).all(|pattern| self.patterns.contains(pattern))
     }
 }
 
-impl From<Vec<CodePattern>> for Codes {
-    fn from(given: Vec<CodePattern>) -> Self {
-        let (patterns, codes): (Vec<&CodePattern>, Vec<&CodePattern>) =
-            given.iter().partition(|code| code.is_pattern());
+impl FromIterator<ProductCode> for Codes {
+    fn from_iter<I: IntoIterator<Item = ProductCode>>(codes: I) -> Self {
         Self {
-            codes: codes.into_iter().map(ToString::to_string).collect(),
-            patterns: patterns.into_iter().map(Matcher::of).collect(),
-            given,
+            exact: codes.into_iter().collect(),
+            patterns: Vec::new(),
         }
     }
 }
 
-impl Deref for Codes {
-    type Target = [CodePattern];
-
-    fn deref(&self) -> &[CodePattern] {
-        &self.given
-    }
-}
-
-impl PartialEq for Codes {
-    fn eq(&self, other: &Self) -> bool {
-        self.given == other.given
-    }
-}
-
-impl Eq for Codes {}
-
-impl Serialize for Codes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        as_texts::serialize(&self.given, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Codes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        as_texts::deserialize(deserializer).map(Self::from)
+impl FromIterator<CodePattern> for Codes {
+    fn from_iter<I: IntoIterator<Item = CodePattern>>(given: I) -> Self {
+        let mut patterns = Vec::new();
+        let exact = given.into_iter().filter_map(|one| {
+            let code = one.0.parse().ok();
+            if code.is_none() {
+                patterns.push(Matcher::of(one));
+            }
+            code
+        });
+        Self {
+            exact: exact.collect(),
+            patterns,
+        }
     }
 }
 
@@ -130,8 +112,7 @@ impl<'de> Deserialize<'de> for Codes {
 /// cost is that of the text's length, however many `*` it has.
 #[derive(Debug, Clone)]
 struct Matcher {
-    /// Beginning of all texts that it matches.
-    prefix: String,
+    pattern: CodePattern,
     /// For each ASCII character, the places from which it leads to the next one.
     steps: Box<[u128; 128]>,
     /// Places at which any character may stand: those of `*`.
@@ -141,9 +122,9 @@ struct Matcher {
 }
 
 impl Matcher {
-    fn of(pattern: &CodePattern) -> Self {
+    fn of(pattern: CodePattern) -> Self {
         let mut matcher = Self {
-            prefix: pattern.prefix().to_owned(),
+            pattern: CodePattern(String::new()),
             steps: Box::new([0; 128]),
             stays: 0,
             end: 1,
@@ -161,19 +142,31 @@ impl Matcher {
             }
             matcher.end <<= 1;
         }
-        matcher
+        Self { pattern, ..matcher }
     }
 
     /// Returns true if it matches a text as a whole.
     fn matches(&self, text: &str) -> bool {
         let mut places = 1_u128;
-        text.starts_with(&self.prefix)
-            && text.bytes().all(|byte| {
-                let steps = self.steps[usize::from(byte & 127)];
-                places = ((places & steps) << 1) | (places & self.stays);
-                places != 0
-            })
-            && places & self.end != 0
+        text.bytes().all(|byte| {
+            let steps = self.steps[usize::from(byte & 127)];
+            places = ((places & steps) << 1) | (places & self.stays);
+            places != 0
+        }) && places & self.end != 0
+    }
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern == other.pattern
+    }
+}
+
+impl Eq for Matcher {}
+
+impl Hash for Matcher {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.pattern.hash(state);
     }
 }
 
@@ -219,7 +212,7 @@ mod tests {
         let codes = texts(b"AB", 5);
         for pattern in &patterns {
             let text = String::from_utf8(pattern.clone()).unwrap();
-            let matcher = Matcher::of(&CodePattern(text));
+            let matcher = Matcher::of(CodePattern(text));
             for code in &codes {
                 let text = std::str::from_utf8(code).unwrap();
                 let (found, expected) = (matcher.matches(text), by_recursion(pattern, code));
@@ -230,7 +223,7 @@ mod tests {
 
     #[test]
     fn longest_patterns_match_the_longest_codes() {
-        let code: ProductCode = "A".repeat(64).parse().unwrap();
+        let code = "A".repeat(64);
         for (pattern, expected) in [
             ("?".repeat(64), true),
             ("A".repeat(64), true),
@@ -238,7 +231,7 @@ mod tests {
             (format!("*{}", "?".repeat(63)), true),
             ("*".repeat(64), true),
         ] {
-            let codes = Codes::from(vec![pattern.parse().unwrap()]);
+            let codes = Codes::from_iter([pattern.parse::<CodePattern>().unwrap()]);
             assert_eq!(codes.contain(&code), expected, "{pattern}");
         }
     }

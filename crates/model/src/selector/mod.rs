@@ -1,22 +1,32 @@
 //! Selectors of products: lists of values, each any-of, all of which must hold
 //! (docs/contract/assortments.md#rules).
 
-use super::code_set::CodeSet;
-use crate::changes::{FactsView, ValueKind};
+mod code_set;
+mod codes;
+
+pub use code_set::CodeSet;
+pub use codes::{CodePattern, Codes};
+
+use crate::facts::{FactsView, ValueKind};
 use crate::geo::Country;
 use crate::money::Currency;
-use crate::product::PayoutTypeName;
+use crate::product::{PayoutTypeName, State};
 use crate::snapshot::{Facet, FacetKind, Groups, Snapshot};
 
-/// Values of each list of a selector except that of codes, by [`ValueKind`]; `None` for a list that is absent.
-pub(super) type ValueLists<'s> = [Option<Vec<&'s [u8]>>; ValueKind::COUNT];
+/// Values of each list of a selector that rules have, except that of codes, by [`ValueKind`]; `None` for a list that is
+/// absent.
+pub(crate) type ValueLists<'s> = [Option<Vec<&'s [u8]>>; ValueKind::COUNT];
 
-/// Selector of products: holds for a product for which each of its lists holds. A list that is absent holds for all products,
-/// an empty one for none.
+/// Selector of products: holds for a product for which each of its members holds. A member that is absent holds for all
+/// products, an empty list for none.
+///
+/// Those that are evaluated for a snapshot or a journal, filters of requests and rules of assortments, have only what is
+/// known there. Their readers take no patterns, states, names or products that can't be ordered; such a selector would
+/// hold for no product.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Selector {
     /// Codes, of which a product has one.
-    pub codes: Option<CodeSet>,
+    pub codes: Option<Codes>,
     /// Categories, of which a product has at least one.
     pub categories: Option<Vec<String>>,
     /// Countries, of which a product has at least one.
@@ -25,6 +35,17 @@ pub struct Selector {
     pub currencies: Option<Vec<Currency>>,
     /// Payout types, of which a product has one.
     pub payout_types: Option<Vec<PayoutTypeName>>,
+    /// States, of which a product has one.
+    pub states: Option<Vec<State>>,
+    /// Part of a product's name, in any case.
+    pub name: Option<String>,
+    /// True for products that can be ordered, false for the others.
+    pub is_orderable: Option<bool>,
+}
+
+/// Returns true if a list is absent, or one of its values has a property.
+pub fn any_of<T>(list: Option<&Vec<T>>, has: impl FnMut(&T) -> bool) -> bool {
+    list.is_none_or(|values| values.iter().any(has))
 }
 
 impl Selector {
@@ -43,42 +64,76 @@ impl Selector {
             countries,
             currencies,
             payout_types,
+            states,
+            name,
+            is_orderable,
         } = self;
         let has_codes = codes.as_ref().is_none_or(|own| {
             let other = other.codes.as_ref();
-            other.is_some_and(|other| other.iter().all(|code| own.contains(code)))
+            other.is_some_and(|other| own.include(other))
         });
         has_codes
             && lies_in(categories.as_ref(), other.categories.as_ref())
             && lies_in(countries.as_ref(), other.countries.as_ref())
             && lies_in(currencies.as_ref(), other.currencies.as_ref())
             && lies_in(payout_types.as_ref(), other.payout_types.as_ref())
+            && lies_in(states.as_ref(), other.states.as_ref())
+            && (name.is_none() || *name == other.name)
+            && (is_orderable.is_none() || *is_orderable == other.is_orderable)
     }
 
-    /// Returns true if the selector holds for the product with this code and these attributes.
-    pub(super) fn selects(&self, code: &str, facts: &FactsView<'_>) -> bool {
-        let Self {
-            codes,
-            categories,
-            countries,
-            currencies,
-            payout_types,
-        } = self;
-        codes.as_ref().is_none_or(|codes| codes.contains(code))
-            && (categories.as_deref()).is_none_or(|names| facts.has_category(names))
-            && (countries.as_deref()).is_none_or(|countries| facts.has_country(countries))
-            && (currencies.as_deref()).is_none_or(|currencies| facts.has_currency(currencies))
-            && (payout_types.as_deref()).is_none_or(|names| facts.has_payout_type(names))
+    /// Iterates over the codes that are named, without patterns, ascending.
+    pub fn named_codes(&self) -> impl Iterator<Item = &str> {
+        let codes = self.codes.iter().map(Codes::exact);
+        codes.flat_map(CodeSet::iter)
     }
 
-    /// Returns the values of each list except that of codes, as products have them encoded.
-    pub(super) fn lists(&self) -> ValueLists<'_> {
+    /// Returns true if the list of codes holds for a product with this code.
+    #[must_use]
+    pub fn selects_code(&self, code: &str) -> bool {
+        (self.codes.as_ref()).is_none_or(|codes| codes.contain(code))
+    }
+
+    /// Returns the first of the named codes that isn't below `code`.
+    pub(crate) fn named_from(&self, code: &str) -> Option<&str> {
+        let codes = self.codes.as_ref()?.exact();
+        let first = codes.first_from(code, 0);
+        (first < codes.len()).then(|| codes.get(first))
+    }
+
+    /// Returns true if the selector holds for a product with this code and these attributes.
+    pub(crate) fn selects(&self, code: &str, facts: &FactsView<'_>) -> bool {
+        self.selects_code(code) && self.selects_facts(facts)
+    }
+
+    /// Returns true if all but the list of codes holds for a product with these attributes.
+    pub(crate) fn selects_facts(&self, facts: &FactsView<'_>) -> bool {
         let Self {
             codes: _,
             categories,
             countries,
             currencies,
             payout_types,
+            states,
+            name,
+            is_orderable,
+        } = self;
+        (states.is_none() && name.is_none())
+            && is_orderable.is_none_or(|wanted| wanted == facts.is_orderable())
+            && (currencies.as_deref()).is_none_or(|currencies| facts.has_currency(currencies))
+            && (payout_types.as_deref()).is_none_or(|names| facts.has_payout_type(names))
+            && (countries.as_deref()).is_none_or(|countries| facts.has_country(countries))
+            && (categories.as_deref()).is_none_or(|names| facts.has_category(names))
+    }
+
+    /// Returns the values of each list except that of codes, as products have them encoded.
+    pub(crate) fn lists(&self) -> ValueLists<'_> {
+        let Self {
+            categories,
+            countries,
+            currencies,
+            payout_types,
+            ..
         } = self;
         let categories = categories.as_ref();
         let (countries, currencies) = (countries.as_ref(), currencies.as_ref());
@@ -92,17 +147,27 @@ impl Selector {
         ]
     }
 
-    /// Returns a group of facets for each list except that of codes.
-    pub(super) fn groups(&self, snapshot: &Snapshot) -> Groups {
+    /// Returns a group of facets for each member except the list of codes.
+    pub(crate) fn groups(&self, snapshot: &Snapshot) -> Groups {
         let Self {
             // Looked up one by one.
-            codes: _,
+            codes,
             categories,
             countries,
             currencies,
             payout_types,
+            states,
+            name,
+            is_orderable,
         } = self;
         let mut groups = Groups::default();
+        let has_patterns = (codes.as_ref()).is_some_and(|codes| codes.pattern_count() > 0);
+        if has_patterns || states.is_some() || name.is_some() || *is_orderable == Some(false) {
+            groups.push_nothing();
+        }
+        if *is_orderable == Some(true) {
+            groups.push(snapshot, [Facet::ORDERABLE]);
+        }
         if let Some(categories) = categories {
             let names = categories.iter().map(String::as_str);
             groups.push_named(snapshot, FacetKind::Category, names);

@@ -1,28 +1,36 @@
-//! Attributes of a product that filters select by, for states of products that no snapshot has any more.
+//! Attributes of products that selectors look at, also packed for states that no snapshot has any more.
 
-use crate::attributes::Attributes;
 use crate::geo::Country;
 use crate::money::Currency;
 use crate::product::PayoutTypeName;
-use crate::query::{Filter, Orderable};
 
-/// Attributes of a product, encoded: a byte that is 1 if it can be ordered; three bytes of the currency; the payout type
-/// behind its length in two bytes; the number of countries in two bytes and two bytes for each; then for each category its
-/// length in two bytes and its name. Numbers are little-endian.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Facts(Vec<u8>);
+/// Attributes of a product that selectors look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// True if the product can be ordered.
+    pub is_orderable: bool,
+    /// Currency.
+    pub currency: Currency,
+    /// Payout type.
+    pub payout_type: &'a str,
+    /// Countries in which it can be redeemed.
+    pub countries: &'a [Country],
+    /// Categories.
+    pub categories: &'a [Box<str>],
+}
 
-impl Facts {
-    /// Returns the attributes of a product.
-    #[must_use]
-    pub fn new(attributes: &Attributes<'_>) -> Self {
-        let Attributes {
+impl Facts<'_> {
+    /// Returns the attributes in one byte string, for [`FactsView`]: a byte that is 1 if the product can be ordered; three
+    /// bytes of the currency; the payout type behind its length in two bytes; the number of countries in two bytes and two
+    /// bytes for each; then for each category its length in two bytes and its name. Numbers are little-endian.
+    pub(crate) fn packed(&self) -> Vec<u8> {
+        let Self {
             is_orderable,
             currency,
             payout_type,
             countries,
             categories,
-        } = attributes;
+        } = self;
         let length = |length: usize| u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
         let mut bytes = vec![u8::from(*is_orderable)];
         bytes.extend(currency.as_str().as_bytes());
@@ -38,21 +46,7 @@ impl Facts {
             bytes.extend(length(name.len()));
             bytes.extend(name);
         }
-        Self(bytes)
-    }
-
-    /// Returns the attributes, read out of their encoding.
-    pub(crate) fn view(&self) -> FactsView<'_> {
-        FactsView::new(&self.0)
-    }
-
-    /// Returns true if a product with these attributes matches the filter, save the codes of it.
-    pub(crate) fn match_filter(&self, filter: &Filter) -> bool {
-        matches(&self.0, filter)
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.0
+        bytes
     }
 }
 
@@ -70,7 +64,7 @@ impl ValueKind {
     pub(crate) const COUNT: usize = 4;
 }
 
-/// Attributes, read out of their encoding.
+/// Packed attributes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FactsView<'f> {
     is_orderable: bool,
@@ -82,8 +76,8 @@ pub(crate) struct FactsView<'f> {
 }
 
 impl<'f> FactsView<'f> {
-    /// Reads encoded attributes.
-    pub(super) fn new(facts: &'f [u8]) -> Self {
+    /// Reads packed attributes.
+    pub(crate) fn new(facts: &'f [u8]) -> Self {
         let (is_orderable, facts) = facts.split_first().unwrap_or((&0, &[]));
         let (currency, facts) = facts.split_at_checked(3).unwrap_or_default();
         let (payout_type, facts) = take_counted(facts, 1);
@@ -95,6 +89,11 @@ impl<'f> FactsView<'f> {
             countries: countries.as_chunks().0,
             categories,
         }
+    }
+
+    /// Returns true if the product can be ordered.
+    pub(crate) fn is_orderable(&self) -> bool {
+        self.is_orderable
     }
 
     /// Returns true if the product has one of these currencies.
@@ -145,25 +144,6 @@ impl<'f> FactsView<'f> {
     }
 }
 
-/// Returns true if a product with these encoded attributes matches the filter.
-pub(super) fn matches(facts: &[u8], filter: &Filter) -> bool {
-    let Filter {
-        countries,
-        categories,
-        currencies,
-        payout_types,
-        // By the cursor.
-        codes: _,
-        orderable,
-    } = filter;
-    let facts = FactsView::new(facts);
-    (*orderable == Orderable::Any || facts.is_orderable)
-        && (currencies.is_empty() || facts.has_currency(currencies))
-        && (payout_types.is_empty() || facts.has_payout_type(payout_types))
-        && (countries.is_empty() || facts.has_country(countries))
-        && (categories.is_empty() || facts.has_category(categories))
-}
-
 /// Splits off a number of items of `size` bytes, which is in the first two bytes.
 fn take_counted(bytes: &[u8], size: usize) -> (&[u8], &[u8]) {
     let Some((count, rest)) = bytes.split_first_chunk() else {
@@ -175,38 +155,48 @@ fn take_counted(bytes: &[u8], size: usize) -> (&[u8], &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+    use std::str::FromStr;
+
     use super::*;
+    use crate::product::State;
+    use crate::selector::Selector;
+
+    /// Returns values of a filter; none are no filter.
+    fn given<T: FromStr<Err: fmt::Debug>>(texts: &[&str]) -> Option<Vec<T>> {
+        let values = texts.iter().map(|text| text.parse().unwrap());
+        (!texts.is_empty()).then(|| values.collect())
+    }
 
     #[test]
     fn facts_match_like_the_list_filters() {
         let countries: Vec<Country> = ["SE", "NO"].map(|code| code.parse().unwrap()).to_vec();
         let categories: [Box<str>; 2] = ["toys".into(), "gämes & more".into()];
-        let facts = Facts::new(&Attributes {
+        let facts = Facts {
             is_orderable: false,
             currency: "SEK".parse().unwrap(),
             payout_type: "gift_card",
             countries: &countries,
             categories: &categories,
-        });
-        let filter = |countries: &[&str], categories: &[&str]| Filter {
-            countries: countries.iter().map(|code| code.parse().unwrap()).collect(),
-            categories: categories.iter().map(ToString::to_string).collect(),
-            ..Filter::default()
         };
-        let payout = |currencies: &[&str], payout_types: &[&str]| Filter {
-            currencies: currencies
-                .iter()
-                .map(|code| code.parse().unwrap())
-                .collect(),
-            payout_types: payout_types
-                .iter()
-                .map(|name| name.parse().unwrap())
-                .collect(),
+        let packed = facts.packed();
+        let filter = |countries: &[&str], categories: &[&str]| Selector {
+            countries: given(countries),
+            categories: given(categories),
+            ..Selector::default()
+        };
+        let payout = |currencies: &[&str], payout_types: &[&str]| Selector {
+            currencies: given(currencies),
+            payout_types: given(payout_types),
             ..filter(&["SE"], &["toys"])
         };
-        let orderable = Filter {
-            orderable: Orderable::Only,
-            ..Filter::default()
+        let orderable = Selector {
+            is_orderable: Some(true),
+            ..Selector::default()
+        };
+        let unknown = Selector {
+            states: Some(State::ALL.to_vec()),
+            ..Selector::default()
         };
         for (filter, expected) in [
             (filter(&[], &[]), true),
@@ -222,17 +212,23 @@ mod tests {
             (payout(&[], &["gift"]), false),
             (payout(&[], &["payment", "gift_card"]), true),
             (orderable.clone(), false),
+            (unknown, false),
         ] {
-            assert_eq!(matches(facts.as_bytes(), &filter), expected, "{filter:?}");
+            assert_eq!(
+                filter.selects_facts(&FactsView::new(&packed)),
+                expected,
+                "{filter:?}"
+            );
         }
-        let facts = Facts::new(&Attributes {
+        let facts = Facts {
             is_orderable: true,
             currency: "SEK".parse().unwrap(),
             payout_type: "gift_card",
             countries: &[],
             categories: &[],
-        });
-        assert!(matches(facts.as_bytes(), &orderable));
-        assert!(!matches(facts.as_bytes(), &filter(&["SE"], &[])));
+        };
+        let packed = facts.packed();
+        assert!(orderable.selects_facts(&FactsView::new(&packed)));
+        assert!(!filter(&["SE"], &[]).selects_facts(&FactsView::new(&packed)));
     }
 }
