@@ -84,7 +84,7 @@ impl Client {
         self.runtime.block_on(list.page())
     }
 
-    /// Iterates over all pages of a list, like [`Pages`](crate::Pages).
+    /// Iterates over all pages of a list, like [`ProductsRequest::pages`].
     pub fn pages<T: DeserializeOwned + Send + 'static>(
         &self,
         list: ProductsRequest<T>,
@@ -93,7 +93,7 @@ impl Client {
         std::iter::from_fn(move || runtime.block_on(pages.next()))
     }
 
-    /// Iterates over all products of a list, like [`Items`](crate::Items).
+    /// Iterates over all products of a list, like [`ProductsRequest::stream`].
     pub fn all<T: DeserializeOwned + Send + 'static>(
         &self,
         list: ProductsRequest<T>,

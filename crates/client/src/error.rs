@@ -23,6 +23,8 @@ pub enum Error {
         status: u16,
         /// Description of the fault.
         what: String,
+        /// Time to wait before the next request, from `Retry-After`.
+        retry_after: Option<Duration>,
     },
     /// The response isn't JSON of the expected type.
     #[error("the answer can't be read, at `{place}`: {what}")]
@@ -49,6 +51,8 @@ pub enum Error {
         what: &'static str,
         /// True if a retry may succeed.
         is_passing: bool,
+        /// Time to wait before the next request, from `Retry-After`.
+        retry_after: Option<Duration>,
         /// Cause, without the URL.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -97,6 +101,47 @@ impl Error {
             .is_some_and(|error| error.error_type == ErrorType::ChangesGone)
     }
 
+    /// Returns the status of the response, if it was the reason; after retries, that of the last attempt.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Api(error) => Some(error.status),
+            Self::Unexpected { status, .. } => Some(*status),
+            Self::GaveUp { last, .. } => last.status(),
+            _ => None,
+        }
+    }
+
+    /// Returns the time to wait before the next request, from `Retry-After`.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Api(error) => error.retry_after,
+            Self::Unexpected { retry_after, .. } | Self::Transport { retry_after, .. } => {
+                *retry_after
+            }
+            Self::GaveUp { last, .. } => last.retry_after(),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the server couldn't be reached, or didn't respond in time.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Timeout => true,
+            Self::Transport {
+                is_passing: true,
+                source,
+                ..
+            } => source
+                .downcast_ref()
+                .is_some_and(reqwest::Error::is_connect),
+            Self::GaveUp { last, .. } => last.is_unreachable(),
+            _ => false,
+        }
+    }
+
     /// Returns true if a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
@@ -110,7 +155,7 @@ impl Error {
 }
 
 /// Statuses after which a retry may succeed: timeouts, limits, and servers that are briefly down.
-const TRANSIENT_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
+pub(crate) const TRANSIENT_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
 /// An error of the contract (docs/contract/errors.md#types).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -68,6 +68,7 @@
 //!   that follow them, and their pauses; `filters`: the filters of lists and changes
 //! - `product`, `content`, `answer`: response types; `open`, `object`, `value`: their building blocks
 //! - `send`, `retry`, `cache`: one request, retries, the ETag cache; `version`: the API version that it asks for
+//! - `stream`: streams of pages, products and changes; [`transport`]: requests below the operations
 //! - `error`: errors
 
 mod address;
@@ -90,8 +91,10 @@ mod pages;
 mod product;
 mod retry;
 mod send;
+mod stream;
 mod sync;
 mod tls;
+pub mod transport;
 mod value;
 mod version;
 
@@ -108,13 +111,13 @@ pub use open::{
     Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit,
     PayoutType, RedeemableAt, State,
 };
-pub use pages::{Items, Pages};
 pub use product::{
     Assets, CustomerService, Denominations, Detail, Expiry, GiftCard, Payment, PaymentAssets,
     PaymentDenominations, Product, Subscription, SubscriptionPlan,
 };
 pub use retry::Retries;
-pub use sync::{SyncEvent, SyncEvents};
+pub use stream::Results;
+pub use sync::SyncEvent;
 pub use value::{Decimal, Json};
 pub use version::ApiVersion;
 

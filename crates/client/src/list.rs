@@ -3,14 +3,17 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use reqwest::header::ETAG;
 use serde::de::DeserializeOwned;
 
 use crate::Result;
 use crate::answer::Page;
 use crate::client::Client;
 use crate::filters::{Filters, Target, filter_methods};
-use crate::pages::{Items, Pages};
+use crate::pages;
 use crate::product::Product;
+use crate::stream::Results;
+use crate::transport::Answer;
 
 /// Start and direction of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -108,19 +111,40 @@ impl<T: DeserializeOwned> ProductsRequest<T> {
     ///
     /// See [`Error`](crate::Error).
     pub async fn page(&self) -> Result<Page<T>> {
-        self.client.0.get_json(&self.target()).await
+        let answer = self.client.0.get(&self.target()).await?;
+        self.read(&answer)
+    }
+
+    /// Fetches one page, unless it still has this entity tag: [`Page::etag`] of an earlier answer to the same request.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`](crate::Error).
+    pub async fn page_unless(&self, etag: &str) -> Result<Option<Page<T>>> {
+        let answer = self.client.0.get_unless(&self.target(), etag).await?;
+        answer.map(|answer| self.read(&answer)).transpose()
+    }
+
+    fn read(&self, answer: &Answer) -> Result<Page<T>> {
+        let etag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+        Ok(Page {
+            etag: etag.map(str::to_owned),
+            ..self.client.0.decode(&answer.body)?
+        })
     }
 }
 
 impl<T: DeserializeOwned + Send + 'static> ProductsRequest<T> {
-    /// Returns a stream of all pages.
-    pub fn pages(self) -> Pages<T> {
-        Pages::new(self)
+    /// Returns a stream of all pages with products. To resume it later, pass the last page's cursor to
+    /// [`after`](Self::after), or to [`before`](Self::before) on a walk backwards.
+    pub fn pages(self) -> Results<Page<T>> {
+        pages::pages(self)
     }
 
-    /// Returns a stream of all products.
-    pub fn stream(self) -> Items<T> {
-        Items::new(self.pages())
+    /// Returns a stream of all products. To resume it later, pass the code of the last product to
+    /// [`after`](Self::after).
+    pub fn stream(self) -> Results<T> {
+        pages::products(self)
     }
 }
 

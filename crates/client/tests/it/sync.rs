@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use vitrine_client::{Client, SyncEvent, SyncEvents, blocking};
+use vitrine_client::{Client, Results, SyncEvent, blocking};
 
 use crate::mock_server::{MockServer, json};
 
@@ -21,7 +21,7 @@ fn page_with(head: &str, codes: &[&str], next: &str, has_more: bool) -> Vec<u8> 
 }
 
 /// Begins a sync of products that are texts.
-pub(crate) fn sync(client: &Client, stored: Option<&str>) -> SyncEvents<String> {
+pub(crate) fn sync(client: &Client, stored: Option<&str>) -> Results<SyncEvent<String>> {
     let changes = client.changes().read_as::<String>();
     changes.sync(stored.map(str::to_owned))
 }
@@ -48,7 +48,7 @@ pub(crate) fn shown(event: Option<vitrine_client::Result<SyncEvent<String>>>) ->
 }
 
 /// Returns the next events of a sync, in short.
-pub(crate) async fn events(sync: &mut SyncEvents<String>, count: usize) -> Vec<String> {
+pub(crate) async fn events(sync: &mut Results<SyncEvent<String>>, count: usize) -> Vec<String> {
     let mut seen = Vec::new();
     for _ in 0..count {
         seen.push(shown(sync.next().await));
