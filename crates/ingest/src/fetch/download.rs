@@ -1,22 +1,29 @@
-//! Requests all addresses concurrently, but few of one host at a time.
+//! Requests all addresses concurrently, but few of one host at a time. A host that doesn't respond is given up.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt as _};
 use jiff::Timestamp;
-use reqwest::Client;
-use tokio::task::{JoinError, JoinSet};
+use reqwest::{Client, Url};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use vitrine_store::record::FetchedText;
 
 use super::answer::{self, Failed, Host, Usable};
-use super::turns::{GivenUp, Turns};
 use super::wanted::{Fetched, Wanted};
 use super::{FetchSettings, Progress};
 use crate::text_spool::TextSpool;
 
+/// Maximum number of concurrent requests to a host, which belongs to somebody else.
+const MAX_OF_A_HOST: usize = 2;
+
+/// Number of consecutive failures to respond after which a host is given up.
+pub(super) const MAX_SILENT: u32 = 3;
+
 /// Interval of progress reports while no address responds.
 const TELL_EVERY: Duration = Duration::from_secs(1);
-
-type Answered = (usize, String, Result<Usable, Failed>);
 
 /// Requests all addresses and records the results; texts go to the spool. A host that doesn't respond several times in
 /// a row is given up.
@@ -27,57 +34,101 @@ pub(super) async fn all(
     spool: &mut TextSpool,
     progress: &dyn Progress,
 ) -> anyhow::Result<()> {
-    let mut turns = Turns::new(wanted.addresses.keys());
-    let mut asked = JoinSet::new();
-    let (mut done, mut failed) = (0, 0);
-    loop {
-        while asked.len() < settings.max_concurrent
-            && let Some((slot, url)) = turns.next()
-        {
-            let before = wanted
-                .addresses
-                .get(&url)
-                .and_then(|address| address.before.clone());
-            let (client, reach, patience) = (client.clone(), settings.reach, settings.patience);
-            asked.spawn(async move {
-                let came = answer::ask(&client, &url, before.as_ref(), reach, patience).await;
-                (slot, url, came)
-            });
+    let mut hosts: BTreeMap<Option<String>, Vec<(String, Option<FetchedText>)>> = BTreeMap::new();
+    for (url, address) in &wanted.addresses {
+        // An invalid address fails when it is requested.
+        let host = Url::parse(url).ok();
+        let host = host.and_then(|url| url.host_str().map(str::to_owned));
+        let addresses = hosts.entry(host).or_default();
+        addresses.push((url.clone(), address.before.clone()));
+    }
+    let silence = RefCell::new(Silence::default());
+    // Waiting requests get their turns in order, so that no host holds up another one.
+    let turns = Semaphore::new(settings.max_concurrent);
+    let ask = async |url: String, before: Option<FetchedText>| {
+        let _turn = turns.acquire().await;
+        let place = place(&url);
+        if silence.borrow().is_given_up(place.as_deref()) {
+            return Asked::GivenUp(place.unwrap_or_default());
         }
-        let Some(answered) = next(&mut asked, || progress.asked(done, failed)).await else {
-            return Ok(());
-        };
-        let (slot, url, came) = answered?;
-        done += 1;
-        failed += u64::from(came.is_err());
-        let host = came
-            .as_ref()
-            .map_or_else(|error| error.host, |_| Host::Answered);
-        if let Some(GivenUp { host, addresses }) = turns.give_back(slot, &url, host) {
-            done += addresses;
-            failed += addresses;
-            progress.gave_up(&host, addresses);
-            wanted.given_up.insert(host, addresses);
+        let (reach, patience) = (settings.reach, settings.patience);
+        let came = answer::ask(client, &url, before.as_ref(), reach, patience).await;
+        silence.borrow_mut().note(place, &came);
+        Asked::Answered(url, came)
+    };
+    let of_host = |addresses: Vec<(String, Option<FetchedText>)>| {
+        stream::iter(addresses)
+            .map(|(url, before)| ask(url, before))
+            .buffer_unordered(MAX_OF_A_HOST)
+    };
+    let mut asked = stream::iter(hosts.into_values())
+        .map(of_host)
+        .flatten_unordered(None)
+        .boxed_local();
+    let (mut done, mut failed) = (0, 0);
+    let mut outcomes = Vec::new();
+    loop {
+        match timeout(TELL_EVERY, asked.next()).await {
+            Err(_) => {}
+            Ok(None) => break,
+            Ok(Some(Asked::GivenUp(host))) => {
+                (done, failed) = (done + 1, failed + 1);
+                *wanted.given_up.entry(host).or_default() += 1;
+            }
+            Ok(Some(Asked::Answered(url, came))) => {
+                done += 1;
+                failed += u64::from(came.is_err());
+                outcomes.push((url.clone(), keep(&url, came, spool)?));
+            }
         }
         progress.asked(done, failed);
-        let outcome = keep(&url, came, spool)?;
+    }
+    for (host, addresses) in &wanted.given_up {
+        progress.gave_up(host, *addresses);
+    }
+    for (url, outcome) in outcomes {
         if let Some(address) = wanted.addresses.get_mut(&url) {
             address.outcome = Some(outcome);
         }
     }
+    Ok(())
 }
 
-/// Waits for the next result, and calls `waiting` at intervals.
-async fn next(
-    asked: &mut JoinSet<Answered>,
-    waiting: impl Fn(),
-) -> Option<Result<Answered, JoinError>> {
-    loop {
-        tokio::select! {
-            answered = asked.join_next() => return answered,
-            () = tokio::time::sleep(TELL_EVERY) => waiting(),
+/// Result of an address.
+enum Asked {
+    Answered(String, Result<Usable, Failed>),
+    /// It wasn't requested, because this host was given up.
+    GivenUp(String),
+}
+
+/// Number of consecutive failures to respond, by host and port.
+#[derive(Default)]
+struct Silence(HashMap<String, u32>);
+
+impl Silence {
+    fn is_given_up(&self, place: Option<&str>) -> bool {
+        let count = place.and_then(|place| self.0.get(place));
+        count.is_some_and(|count| *count >= MAX_SILENT)
+    }
+
+    fn note(&mut self, place: Option<String>, came: &Result<Usable, Failed>) {
+        let Some(place) = place else { return };
+        let count = self.0.entry(place).or_default();
+        match came {
+            Err(failed) if failed.host == Host::Silent => *count += 1,
+            _ => *count = 0,
         }
     }
+}
+
+/// Returns the host of an address, with the port if it names one.
+fn place(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?;
+    Some(match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    })
 }
 
 fn keep(
