@@ -21,10 +21,10 @@ const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=
 /// Maximum length of a header's value that is read or remembered, in bytes.
 const LONGEST_HEADER_BYTES: usize = 1_024;
 
-/// Returns the retries of a transient failure, within the time limit of one text.
-fn retries(patience: Duration) -> Retries {
+/// Returns the retries of a transient failure. The time limit of one text ends them, too.
+fn retries() -> Retries {
     let mut retries = Retries::default();
-    (retries.most, retries.longest_total) = (2, patience);
+    (retries.most, retries.longest_total) = (2, Duration::MAX);
     (retries.first_pause, retries.longest_pause) =
         (Duration::from_millis(300), Duration::from_secs(5));
     retries
@@ -104,14 +104,14 @@ impl From<Error> for Failed {
         if let Some(status) = error.status() {
             return Self::of_status(status);
         }
+        if matches!(error, Error::TooLong { .. }) {
+            return Self::new("text_too_long", "expected Markdown of at most 1 MiB");
+        }
         let is_silent = error.is_unreachable();
         let error = match error {
             Error::GaveUp { last, .. } => *last,
             error => error,
         };
-        if matches!(error, Error::TooLong { .. }) {
-            return Self::new("text_too_long", "expected Markdown of at most 1 MiB");
-        }
         let causes = format!("{:#}", anyhow::Error::new(error));
         match is_silent {
             true => Self::silent("no_answer", causes),
@@ -146,7 +146,7 @@ pub(super) async fn ask(
         }
         request
     };
-    let retries = retries(patience);
+    let retries = retries();
     let answer = send_retrying(request, MAX_BYTES, &retries);
     let Ok(answer) = tokio::time::timeout(patience, answer).await else {
         let seconds = patience.as_secs();
