@@ -1,6 +1,5 @@
 //! Requests for what differs since a token, and their pages (docs/contract/changes.md).
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -23,11 +22,11 @@ const MAX_TOKEN_CHARS: usize = 400;
 /// [`sync`](Self::sync) makes all requests that keep a copy right; [`page`](Self::page) makes one.
 ///
 /// `T` is the type of each product; [`read_as`](Self::read_as) changes it.
+#[derive(Debug, Clone)]
 #[must_use = "a request does nothing until a page or a sync is taken of it"]
 pub struct ChangesRequest<T = Product> {
     client: Client,
     filters: Filters,
-    limit: Option<u16>,
     pub(crate) since: Option<String>,
     pub(crate) wait: Option<Duration>,
     product: PhantomData<fn() -> T>,
@@ -68,7 +67,6 @@ impl ChangesRequest {
         Self {
             client,
             filters: Filters::default(),
-            limit: None,
             since: None,
             wait: None,
             product: PhantomData,
@@ -78,12 +76,6 @@ impl ChangesRequest {
 
 impl<T> ChangesRequest<T> {
     filter_methods!();
-
-    /// Sets the maximum number of changes on a page, from 1 to 500. The server's default is 500.
-    pub fn limit(mut self, limit: u16) -> Self {
-        self.limit = Some(limit);
-        self
-    }
 
     /// Asks for what differs since this token, [`next`](ChangesPage::next) of an earlier page of a request with the same
     /// filters. Without a token all products are changes: a copy begins with that.
@@ -101,20 +93,11 @@ impl<T> ChangesRequest<T> {
 
     /// Reads each product as another type; [`Json`](crate::Json) is the JSON that the server sent, byte for byte.
     pub fn read_as<U: DeserializeOwned>(self) -> ChangesRequest<U> {
-        let Self {
-            client,
-            filters,
-            limit,
-            since,
-            wait,
-            product: _,
-        } = self;
         ChangesRequest {
-            client,
-            filters,
-            limit,
-            since,
-            wait,
+            client: self.client,
+            filters: self.filters,
+            since: self.since,
+            wait: self.wait,
             product: PhantomData,
         }
     }
@@ -132,9 +115,6 @@ impl<T> ChangesRequest<T> {
     fn target(&self) -> String {
         let mut target = Target::new("/product/changes");
         self.filters.put(&mut target);
-        if let Some(limit) = self.limit {
-            target.put("limit", &limit.to_string());
-        }
         if let Some(token) = &self.since {
             target.put("since", token);
         }
@@ -241,27 +221,6 @@ impl<T: DeserializeOwned + Send + 'static> ChangesRequest<T> {
     pub fn sync(mut self, stored: Option<String>) -> Results<SyncEvent<T>> {
         self.since = stored;
         sync::events(self)
-    }
-}
-
-impl<T> Clone for ChangesRequest<T> {
-    fn clone(&self) -> Self {
-        Self {
-            client: self.client.clone(),
-            filters: self.filters.clone(),
-            limit: self.limit,
-            since: self.since.clone(),
-            wait: self.wait,
-            product: PhantomData,
-        }
-    }
-}
-
-impl<T> fmt::Debug for ChangesRequest<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ChangesRequest")
-            .field(&self.target())
-            .finish()
     }
 }
 

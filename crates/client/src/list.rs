@@ -1,6 +1,5 @@
 //! List requests.
 
-use std::fmt;
 use std::marker::PhantomData;
 
 use reqwest::header::ETAG;
@@ -27,11 +26,11 @@ pub(crate) enum Cursor {
 /// Request for a list of products. Values of one filter are alternatives; filters narrow each other.
 ///
 /// `T` is the type of each product; [`read_as`](Self::read_as) changes it.
+#[derive(Debug, Clone)]
 #[must_use = "a request does nothing until a page or a stream is taken of it"]
 pub struct ProductsRequest<T = Product> {
     client: Client,
     filters: Filters,
-    limit: Option<u16>,
     pub(crate) cursor: Cursor,
     product: PhantomData<fn() -> T>,
 }
@@ -41,7 +40,6 @@ impl ProductsRequest {
         Self {
             client,
             filters: Filters::default(),
-            limit: None,
             cursor: Cursor::Start,
             product: PhantomData,
         }
@@ -50,12 +48,6 @@ impl ProductsRequest {
 
 impl<T> ProductsRequest<T> {
     filter_methods!();
-
-    /// Sets the maximum number of products on a page, from 1 to 500. The server's default is 500.
-    pub fn limit(mut self, limit: u16) -> Self {
-        self.limit = Some(limit);
-        self
-    }
 
     /// Starts after this cursor: `pagination.cursors.after` of a page, or the code of a product.
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
@@ -72,29 +64,17 @@ impl<T> ProductsRequest<T> {
 
     /// Reads each product as another type; [`Json`](crate::Json) is the JSON that the server sent, byte for byte.
     pub fn read_as<U: DeserializeOwned>(self) -> ProductsRequest<U> {
-        let Self {
-            client,
-            filters,
-            limit,
-            cursor,
-            product: _,
-        } = self;
-        let product = PhantomData;
         ProductsRequest {
-            client,
-            filters,
-            limit,
-            cursor,
-            product,
+            client: self.client,
+            filters: self.filters,
+            cursor: self.cursor,
+            product: PhantomData,
         }
     }
 
     pub(crate) fn target(&self) -> String {
         let mut target = Target::new("/product");
         self.filters.put(&mut target);
-        if let Some(limit) = self.limit {
-            target.put("limit", &limit.to_string());
-        }
         match &self.cursor {
             Cursor::Start => {}
             Cursor::After(cursor) => target.put("after", cursor),
@@ -145,26 +125,6 @@ impl<T: DeserializeOwned + Send + 'static> ProductsRequest<T> {
     /// [`after`](Self::after).
     pub fn stream(self) -> Results<T> {
         pages::products(self)
-    }
-}
-
-impl<T> Clone for ProductsRequest<T> {
-    fn clone(&self) -> Self {
-        Self {
-            client: self.client.clone(),
-            filters: self.filters.clone(),
-            limit: self.limit,
-            cursor: self.cursor.clone(),
-            product: PhantomData,
-        }
-    }
-}
-
-impl<T> fmt::Debug for ProductsRequest<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ProductsRequest")
-            .field(&self.target())
-            .finish()
     }
 }
 

@@ -238,9 +238,14 @@ async fn retry_after_of_an_answer_is_waited_for() {
 fn blocking_client_syncs_as_an_iterator() {
     let server = MockServer::of(vec![page(&["a"], "t1", false), page(&["b"], "t2", false)]);
     let client = blocking::Client::build(server.builder()).unwrap();
-    let mut events = client.sync(client.changes().read_as::<String>(), None);
+    let mut events = client.iter(client.changes().read_as::<String>().sync(None));
     let seen: Vec<String> = events.by_ref().take(3).map(|e| shown(Some(e))).collect();
     assert_eq!(seen, ["start", "a t1!", "b t2!"]);
-    let mut events = client.sync(client.changes().read_as::<String>(), Some("t2".to_owned()));
+    let mut events = client.iter(
+        client
+            .changes()
+            .read_as::<String>()
+            .sync(Some("t2".to_owned())),
+    );
     assert_eq!(shown(events.next()), "b t2");
 }

@@ -110,14 +110,17 @@ fn threads_can_share_a_blocking_client() {
     let client = blocking::Client::build(server.builder()).unwrap();
     let list = client.products().read_as::<String>();
     assert_eq!(
-        client.all(list).map(Result::unwrap).collect::<Vec<_>>(),
+        client
+            .iter(list.stream())
+            .map(Result::unwrap)
+            .collect::<Vec<_>>(),
         ["a"]
     );
     let server = MockServer::of(vec![json("200 OK", r#"{"message":"pong"}"#)]);
     let client = blocking::Client::new(&server.url(), Key::new(KEY).unwrap()).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| client.ping().unwrap());
+            scope.spawn(|| client.wait(client.ping()).unwrap());
         }
     });
     assert_eq!(server.count(), 4);

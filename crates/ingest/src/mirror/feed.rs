@@ -7,7 +7,7 @@ use anyhow::bail;
 use vitrine_client::{ApiVersion, Error, ErrorType, Json, Results, SyncEvent};
 
 use super::pending::Pending;
-use super::source::{Source, error_type};
+use super::source::{MAX_PAUSE, Source, error_type};
 use super::walk::MAX_PAGES;
 
 /// Path of the feed.
@@ -116,7 +116,7 @@ impl Feed {
                 }
                 SyncEvent::Retrying(error) => {
                     failures += 1;
-                    if failures > source.retries {
+                    if failures > source.retries || error.retry_after() > Some(MAX_PAUSE) {
                         return Err(error.into());
                     }
                     tracing::info!(%error, "a request failed and is sent again");
@@ -135,7 +135,7 @@ pub(super) fn is_absent(error: &Error, is_known: bool) -> bool {
         // Of a source that has a feed, a stray refusal of a gateway isn't its word.
         (Some(404), _) => !is_known,
         // Gateways and servers of another make.
-        (Some(403 | 405 | 501), None) => !is_known,
+        (Some(403 | 405 | 501), _) => !is_known && error.api().is_none(),
         _ => false,
     }
 }
@@ -143,5 +143,5 @@ pub(super) fn is_absent(error: &Error, is_known: bool) -> bool {
 /// Returns true if an error says that the token's form isn't known.
 pub(super) fn is_about_token(error: &Error) -> bool {
     let refused = [ErrorType::PaginationError, ErrorType::BadRequest];
-    error.status() == Some(400) && error_type(error).is_some_and(|kind| refused.contains(kind))
+    error.status() == Some(400) && error_type(error).is_some_and(|kind| refused.contains(&kind))
 }

@@ -86,8 +86,8 @@ pub struct Mirror {
 /// News of the source.
 #[derive(Debug)]
 pub enum News {
-    /// The store has its catalog. The report is that of a load of it.
-    Unchanged(Report),
+    /// The store has its catalog.
+    Unchanged,
     /// Changes, which make a copy of one moment.
     Changes(Changes),
 }
@@ -130,6 +130,19 @@ impl Mirror {
         }
     }
 
+    /// Returns the report that a load of the same products would give.
+    #[must_use]
+    pub fn unchanged(&self) -> Report {
+        let products = self.products().unwrap_or_default();
+        let applied = Applied {
+            outcome: Outcome::Unchanged,
+            plan: Plan::unchanged(products),
+            exceeded: Vec::new(),
+            ineffective: Vec::new(),
+        };
+        Report::of(products, Some(applied))
+    }
+
     /// Returns true if the source holds its answers until something changes.
     #[must_use]
     pub fn is_following(&self) -> bool {
@@ -153,7 +166,7 @@ impl Mirror {
             if let Some(news) = self.follow(store).await? {
                 return Ok(news);
             }
-            if self.polls.replace(0).is_none() {
+            if self.polls.replace(0).is_none() && self.wait == Wait::Yes {
                 tracing::info!("the source has no feed of changes; polling");
             }
         }
@@ -230,7 +243,7 @@ impl Mirror {
         if let Some(held) = self.held.as_mut().filter(|_| is_same) {
             held.token = next;
             self.save(None);
-            return Ok(News::Unchanged(unchanged(self.products())));
+            return Ok(News::Unchanged);
         }
         if self
             .held
@@ -251,7 +264,7 @@ impl Mirror {
             && store.state()?.revision_id.as_ref() == Some(revision_id)
         {
             match walk.is_current(&self.source).await {
-                Ok(true) => return Ok(News::Unchanged(unchanged(Some(walk.products)))),
+                Ok(true) => return Ok(News::Unchanged),
                 Err(error) if !lacks_version(&error) => return Err(error),
                 Ok(false) | Err(_) => {}
             }
@@ -376,7 +389,7 @@ impl Mirror {
 /// Returns true if an error says that the source doesn't have the requested API version.
 fn lacks_version(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref().and_then(error_type);
-    kind == Some(&ErrorType::InvalidVersion)
+    kind == Some(ErrorType::InvalidVersion)
 }
 
 /// Returns the id of the revision that has the loaded catalog; `before` is the id of the live one before the load.
@@ -393,18 +406,6 @@ fn loaded_revision(report: &Report, before: Option<String>, store: &Store) -> Op
         }),
         Outcome::Planned | Outcome::Refused => None,
     }
-}
-
-/// Returns the report that a load of the same products would give.
-fn unchanged(products: Option<u64>) -> Report {
-    let products = products.unwrap_or_default();
-    let applied = Applied {
-        outcome: Outcome::Unchanged,
-        plan: Plan::unchanged(products),
-        exceeded: Vec::new(),
-        ineffective: Vec::new(),
-    };
-    Report::of(products, Some(applied))
 }
 
 /// Outcome of a round.

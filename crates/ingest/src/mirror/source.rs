@@ -20,12 +20,10 @@ pub const DEFAULT_RETRIES: u32 = 5;
 const MAX_SILENCE: Duration = Duration::from_secs(75);
 /// Maximum duration of one attempt, beside the time for which the source holds an answer.
 const MAX_ATTEMPT: Duration = Duration::from_secs(300);
-/// Maximum duration of all attempts of a request.
-const MAX_ATTEMPTS: Duration = Duration::from_secs(3_600);
+/// Maximum duration of all attempts of a request, and of a pause that the source asks for.
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(600);
 /// Maximum length of a text, in bytes.
 const MAX_TEXT_BYTES: usize = vitrine_model::content::PackedMarkdown::MAX_LENGTH_BYTES;
-/// Maximum pause that the source can ask for.
-const MAX_REQUESTED_PAUSE: Duration = Duration::from_secs(120);
 
 /// Permission to send the key unencrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,11 +47,11 @@ pub struct Source {
     pub(super) retries: u32,
 }
 
-/// Returns the pause that the source asked for with the answer that an error is about (`Retry-After`), up to two minutes.
+/// Returns the pause that the source asked for with the answer that an error is about (`Retry-After`), up to ten minutes.
 #[must_use]
 pub fn requested_pause(error: &anyhow::Error) -> Option<Duration> {
     let pause = error.downcast_ref::<Error>()?.retry_after()?;
-    Some(pause.min(MAX_REQUESTED_PAUSE))
+    Some(pause.min(MAX_PAUSE))
 }
 
 impl Source {
@@ -77,7 +75,7 @@ impl Source {
         policy.most = retries;
         policy.first_pause = Duration::from_millis(100);
         policy.longest_pause = Duration::from_secs(30);
-        policy.longest_total = MAX_ATTEMPTS;
+        policy.longest_total = MAX_PAUSE;
         let mut builder = Client::builder(base, key)
             .http_client(http)
             .timeout(MAX_ATTEMPT)
@@ -97,7 +95,8 @@ impl Source {
     /// Returns the base address, without `/v2` and without a slash at the end.
     #[must_use]
     pub fn base(&self) -> &str {
-        self.newest.base_url().trim_end_matches("/v2")
+        let url = self.newest.base_url();
+        url.strip_suffix("/v2").unwrap_or(url)
     }
 
     /// Returns the client that asks for a version.
@@ -133,8 +132,8 @@ fn about_option(error: BuildError) -> anyhow::Error {
 }
 
 /// Returns the type of the source's error.
-pub(super) fn error_type(error: &Error) -> Option<&ErrorType> {
-    error.api().map(|error| &error.error_type)
+pub(super) fn error_type(error: &Error) -> Option<ErrorType> {
+    error.api()?.error_type.known()
 }
 
 #[cfg(test)]

@@ -258,7 +258,7 @@ impl MirrorRun<'_> {
         let mut started = Instant::now();
         let (ended, is_silent) = loop {
             match self.mirror.fetch(self.store).await {
-                Ok(News::Unchanged(report)) => break (Ok(report), self.follows),
+                Ok(News::Unchanged) => break (Ok(self.mirror.unchanged()), self.follows),
                 Ok(News::Changes(changes)) => {
                     if self.mirror.is_following() {
                         started = changes.arrived();
