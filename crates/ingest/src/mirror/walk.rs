@@ -170,3 +170,77 @@ fn digest(page: &Page<Json>) -> [u8; 32] {
     digest.update(page.pagination.cursors.after.as_deref().unwrap_or_default());
     digest.finalize().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::net::TcpListener;
+    use std::sync::mpsc::{self, Receiver};
+
+    use super::*;
+    use crate::mirror::NEWEST;
+    use crate::mirror::source::Insecure;
+
+    /// Starts a source of one product, whose name and tags change after this number of requests. Returns its address, and the
+    /// entity tags of requests.
+    fn source(changes_after: usize) -> (Source, Receiver<Option<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let (asked, tags) = mpsc::channel();
+        std::thread::spawn(move || {
+            for (number, socket) in listener.incoming().map_while(Result::ok).enumerate() {
+                let lines = BufReader::new(&socket).lines().map_while(Result::ok);
+                let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+                let tag_asked = head
+                    .iter()
+                    .find_map(|line| line.strip_prefix("if-none-match: "));
+                let name = ["old", "new"][usize::from(number >= changes_after)];
+                let (tag, body) = match head[0].contains("after=A") {
+                    true => (
+                        "\"end\"".to_owned(),
+                        r#"{"catalog":[],"pagination":{"cursors":{"before":null,"after":null}}}"#
+                            .to_owned(),
+                    ),
+                    false => (
+                        format!("\"{name}\""),
+                        format!(
+                            r#"{{"catalog":[{{"code":"A","name":"{name}"}}],"pagination":{{"cursors":{{"before":"A","after":"A"}}}}}}"#
+                        ),
+                    ),
+                };
+                let (status, body) = match tag_asked == Some(&tag) {
+                    true => ("304 Not Modified", String::new()),
+                    false => ("200 OK", body),
+                };
+                let length = body.len();
+                let _ = write!(
+                    &socket,
+                    "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nETag: {tag}\r\n\
+                     Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                );
+                let _ = asked.send(tag_asked.map(str::to_owned));
+            }
+        });
+        let source = Source::new(&base, "a.b", Insecure::Refuse, 0);
+        (source.unwrap(), tags)
+    }
+
+    #[tokio::test]
+    async fn changed_catalog_is_walked_again_until_its_tags_stay() {
+        // The catalog changes before the first page is revalidated, or never.
+        for (changes_after, name, expected) in [(2, "new", 7), (usize::MAX, "old", 4)] {
+            let (source, tags) = source(changes_after);
+            let mut file = tempfile::tempfile().unwrap();
+            let walk = read(&source, NEWEST, &file).await.unwrap();
+            assert_eq!(walk.products, 1);
+            let mut lines = String::new();
+            file.rewind().unwrap();
+            file.read_to_string(&mut lines).unwrap();
+            assert_eq!(lines, format!("{{\"code\":\"A\",\"name\":\"{name}\"}}\n"));
+            let tags: Vec<Option<String>> = tags.iter().take(expected).collect();
+            let last = [format!("\"{name}\""), "\"end\"".to_owned()].map(Some);
+            assert_eq!(tags[expected - 2..], last);
+            assert_eq!(tags[..2], [None, None]);
+        }
+    }
+}
