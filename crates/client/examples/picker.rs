@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use vitrine_client::{Client, Decimal, DenominationType, Detail, Key, Product};
+use vitrine_client::{Client, Decimal, DenominationType, Detail, Key, Open, Product};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -43,7 +43,7 @@ fn amounts(product: &Product) -> String {
         Detail::GiftCard(card) => {
             let amounts = &card.denominations;
             match (&amounts.denomination_type, &amounts.available_list) {
-                (DenominationType::Fixed, Some(list)) => {
+                (Open::Known(DenominationType::Fixed), Some(list)) => {
                     let list: Vec<&str> = list.iter().map(Decimal::as_str).collect();
                     format!("{} {currency}", list.join(", "))
                 }

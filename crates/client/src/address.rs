@@ -43,6 +43,11 @@ pub(crate) fn base_url(base: &str) -> Result<Url, BuildError> {
         return Err(wrong("it has a query or a fragment"));
     }
     let path = url.path().trim_end_matches('/').to_owned();
+    if let Some((base, _)) = path.split_once("/v2/") {
+        url.set_path(base);
+        let base = url.as_str().trim_end_matches('/');
+        return Err(wrong(&format!("use the part before `/v2`: {base}")));
+    }
     match path.ends_with("/v2") {
         true => url.set_path(&path),
         false => url.set_path(&format!("{path}/v2")),
@@ -84,6 +89,7 @@ mod tests {
             "https://user:pass-word@catalog.example",
             "https://catalog.example/?limit=5",
             "https://catalog.example/#a",
+            "https://catalog.example/v2/product/",
             "",
         ] {
             let refused = base_url(base).unwrap_err().to_string();

@@ -13,6 +13,9 @@ pub struct Page<T = Product> {
     pub catalog: Vec<T>,
     /// Position and size of the page.
     pub pagination: Pagination,
+    /// Entity tag of the page, for [`page_unless`](crate::ProductsRequest::page_unless).
+    #[serde(skip)]
+    pub etag: Option<String>,
 }
 
 object!(

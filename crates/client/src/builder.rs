@@ -74,6 +74,7 @@ pub struct ClientBuilder {
     user_agent: Option<String>,
     allow_insecure: bool,
     tls: Option<rustls::ClientConfig>,
+    http: Option<reqwest::Client>,
     api_version: ApiVersion,
 }
 
@@ -90,6 +91,7 @@ impl ClientBuilder {
             user_agent: None,
             allow_insecure: false,
             tls: None,
+            http: None,
             api_version: ApiVersion::default(),
         }
     }
@@ -153,6 +155,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets the HTTP client, in place of one with this builder's TLS, user agent, connect timeout and redirects (none). The
+    /// caller answers for where it sends the key.
+    #[must_use]
+    pub fn http_client(mut self, http: reqwest::Client) -> Self {
+        self.http = Some(http);
+        self
+    }
+
     /// Sets the dated API version that all requests ask for. Default: 2024-02-05. A server that doesn't have it answers
     /// [`ErrorType::InvalidVersion`](crate::ErrorType::InvalidVersion).
     #[must_use]
@@ -173,7 +183,24 @@ impl ClientBuilder {
             let host = base_url.host_str().unwrap_or_default().to_owned();
             return Err(BuildError::Insecure { host });
         }
-        let tls = self.tls.map_or_else(tls::default_config, Ok)?;
+        let http = match self.http {
+            Some(http) => http,
+            None => self.new_http_client(is_plain)?,
+        };
+        Ok(Client(Arc::new(Inner {
+            http,
+            base_url: base_url.into(),
+            key: self.key,
+            retries: self.retries,
+            timeout: self.timeout,
+            most_body_bytes: self.most_body_bytes,
+            cache: Cache::new(self.cache_bytes),
+            api_version: self.api_version,
+        })))
+    }
+
+    fn new_http_client(&self, is_plain: bool) -> Result<reqwest::Client, BuildError> {
+        let tls = self.tls.clone().map_or_else(tls::default_config, Ok)?;
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .user_agent(self.user_agent.as_deref().unwrap_or(USER_AGENT))
@@ -186,18 +213,7 @@ impl ClientBuilder {
             true => http.no_proxy(),
             false => http,
         };
-        let http = http
-            .build()
-            .map_err(|error| BuildError::Http(error.without_url().to_string()))?;
-        Ok(Client(Arc::new(Inner {
-            http,
-            base_url: base_url.into(),
-            key: self.key,
-            retries: self.retries,
-            timeout: self.timeout,
-            most_body_bytes: self.most_body_bytes,
-            cache: Cache::new(self.cache_bytes),
-            api_version: self.api_version,
-        })))
+        http.build()
+            .map_err(|error| BuildError::Http(error.without_url().to_string()))
     }
 }

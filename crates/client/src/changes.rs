@@ -1,6 +1,5 @@
 //! Requests for what differs since a token, and their pages (docs/contract/changes.md).
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -11,8 +10,9 @@ use crate::Result;
 use crate::client::Client;
 use crate::filters::{Filters, Target, filter_methods};
 use crate::product::Product;
-use crate::retry::{Failure, Retries, with_retries};
-use crate::sync::SyncEvents;
+use crate::retry::{Retries, with_retries};
+use crate::stream::Results;
+use crate::sync::{self, SyncEvent};
 
 /// Maximum length of a token, in characters (docs/contract/changes.md#tokens).
 const MAX_TOKEN_CHARS: usize = 400;
@@ -22,11 +22,11 @@ const MAX_TOKEN_CHARS: usize = 400;
 /// [`sync`](Self::sync) makes all requests that keep a copy right; [`page`](Self::page) makes one.
 ///
 /// `T` is the type of each product; [`read_as`](Self::read_as) changes it.
+#[derive(Debug, Clone)]
 #[must_use = "a request does nothing until a page or a sync is taken of it"]
 pub struct ChangesRequest<T = Product> {
     client: Client,
     filters: Filters,
-    limit: Option<u16>,
     pub(crate) since: Option<String>,
     pub(crate) wait: Option<Duration>,
     product: PhantomData<fn() -> T>,
@@ -67,7 +67,6 @@ impl ChangesRequest {
         Self {
             client,
             filters: Filters::default(),
-            limit: None,
             since: None,
             wait: None,
             product: PhantomData,
@@ -77,12 +76,6 @@ impl ChangesRequest {
 
 impl<T> ChangesRequest<T> {
     filter_methods!();
-
-    /// Sets the maximum number of changes on a page, from 1 to 500. The server's default is 500.
-    pub fn limit(mut self, limit: u16) -> Self {
-        self.limit = Some(limit);
-        self
-    }
 
     /// Asks for what differs since this token, [`next`](ChangesPage::next) of an earlier page of a request with the same
     /// filters. Without a token all products are changes: a copy begins with that.
@@ -100,20 +93,11 @@ impl<T> ChangesRequest<T> {
 
     /// Reads each product as another type; [`Json`](crate::Json) is the JSON that the server sent, byte for byte.
     pub fn read_as<U: DeserializeOwned>(self) -> ChangesRequest<U> {
-        let Self {
-            client,
-            filters,
-            limit,
-            since,
-            wait,
-            product: _,
-        } = self;
         ChangesRequest {
-            client,
-            filters,
-            limit,
-            since,
-            wait,
+            client: self.client,
+            filters: self.filters,
+            since: self.since,
+            wait: self.wait,
             product: PhantomData,
         }
     }
@@ -131,9 +115,6 @@ impl<T> ChangesRequest<T> {
     fn target(&self) -> String {
         let mut target = Target::new("/product/changes");
         self.filters.put(&mut target);
-        if let Some(limit) = self.limit {
-            target.put("limit", &limit.to_string());
-        }
         if let Some(token) = &self.since {
             target.put("since", token);
         }
@@ -162,44 +143,84 @@ impl<T: DeserializeOwned> ChangesRequest<T> {
     }
 
     /// Fetches one page, without retries.
-    pub(crate) async fn attempt(&self) -> std::result::Result<ChangesPage<T>, Failure> {
-        let inner = &self.client.0;
-        let (page, retry_after) = inner.get_json_once(&self.target(), self.hold()).await?;
+    pub(crate) async fn attempt(&self) -> Result<ChangesPage<T>> {
+        let answer = self.client.0.get_once(&self.target(), self.hold()).await?;
         Ok(ChangesPage {
-            retry_after,
-            ..page
+            retry_after: answer.retry_after(),
+            ..self.client.0.decode(&answer.body)?
         })
     }
 }
 
 impl<T: DeserializeOwned + Send + 'static> ChangesRequest<T> {
-    /// Keeps a copy of the catalog right: returns a stream of changes, each with the token to store together with it.
+    /// Keeps a copy of the catalog right: returns the changes as a stream, each with the token to store together with it. It
+    /// ends only with an error.
     ///
     /// `stored` is the last stored token; it replaces [`since`](Self::since). `None` begins a copy.
-    pub fn sync(mut self, stored: Option<String>) -> SyncEvents<T> {
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stand_in.in"));
+    /// # use std::collections::BTreeMap;
+    /// # use vitrine_client::{Client, Key, Product};
+    /// use vitrine_client::SyncEvent;
+    ///
+    /// # #[derive(Default)]
+    /// # struct Copy { products: BTreeMap<String, Product>, token: Option<String> }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = StandIn::start();
+    /// # let client = Client::new(&server.base_url(), Key::new("partner.s3cret")?)?;
+    /// # let mut copy = Copy::default();
+    /// // The copy is a table of products and the token, in one database.
+    /// let mut sync = client.changes().country("SE").sync(copy.token.clone());
+    /// let mut starts_over = false;
+    /// while let Some(event) = sync.next().await {
+    ///     match event? {
+    ///         SyncEvent::StartOver => starts_over = true,
+    ///         SyncEvent::Changes { changes, token, at_rest, .. } => {
+    ///             // One transaction begins…
+    ///             if std::mem::take(&mut starts_over) {
+    ///                 copy.products.clear();
+    ///             }
+    ///             for change in changes {
+    ///                 match change.product {
+    ///                     Some(product) => copy.products.insert(change.code, product),
+    ///                     None => copy.products.remove(&change.code),
+    ///                 };
+    ///             }
+    ///             copy.token = Some(token);
+    ///             // … and ends.
+    ///             if at_rest {
+    ///                 println!("{} products", copy.products.len());
+    /// #               break;
+    ///             }
+    ///         }
+    ///         SyncEvent::Retrying(error) => eprintln!("{error}; trying again"),
+    ///         _ => {}
+    ///     }
+    /// }
+    /// # assert_eq!(copy.products.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Requests
+    ///
+    /// - Until the copy is at rest, one request follows the other. From then on they have a
+    ///   [`wait`](Self::wait): the server holds its answer until something changes.
+    /// - Requests that fail for a time ([`Retries`](crate::Retries)) are repeated with the same token, without an end; of
+    ///   `Retries` only the pauses count. All other failures, such as a revoked key, end the stream.
+    /// - `Retry-After` is waited for, of answers too, up to an hour. Answers without progress are followed by pauses as failures are, so that
+    ///   no server keeps the sync busy.
+    ///
+    /// # Crashes
+    ///
+    /// If changes and token are stored together, a sync that begins with the stored token continues without a loss. If storing
+    /// fails, drop the stream and begin again with the stored token: the next request would build on changes that the
+    /// copy doesn't have. Dropping the future of [`next`](Results::next) loses nothing.
+    pub fn sync(mut self, stored: Option<String>) -> Results<SyncEvent<T>> {
         self.since = stored;
-        SyncEvents::new(self)
-    }
-}
-
-impl<T> Clone for ChangesRequest<T> {
-    fn clone(&self) -> Self {
-        Self {
-            client: self.client.clone(),
-            filters: self.filters.clone(),
-            limit: self.limit,
-            since: self.since.clone(),
-            wait: self.wait,
-            product: PhantomData,
-        }
-    }
-}
-
-impl<T> fmt::Debug for ChangesRequest<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ChangesRequest")
-            .field(&self.target())
-            .finish()
+        sync::events(self)
     }
 }
 

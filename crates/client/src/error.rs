@@ -4,9 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
+use vitrine_wire::error::{ErrorType, FaultType};
 
 use crate::key::Key;
-use crate::open::open_enum;
+use crate::open::Open;
 
 /// Error of a request.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,8 @@ pub enum Error {
         status: u16,
         /// Description of the fault.
         what: String,
+        /// Time to wait before the next request, from `Retry-After`.
+        retry_after: Option<Duration>,
     },
     /// The response isn't JSON of the expected type.
     #[error("the answer can't be read, at `{place}`: {what}")]
@@ -49,6 +52,8 @@ pub enum Error {
         what: &'static str,
         /// True if a retry may succeed.
         is_passing: bool,
+        /// Time to wait before the next request, from `Retry-After`.
+        retry_after: Option<Duration>,
         /// Cause, without the URL.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -73,12 +78,20 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the error of the last attempt; itself, if there was only one.
+    #[must_use]
+    pub fn last(&self) -> &Self {
+        match self {
+            Self::GaveUp { last, .. } => last.last(),
+            error => error,
+        }
+    }
+
     /// Returns the server's error, if it responded with one of the contract; after retries, that of the last attempt.
     #[must_use]
     pub fn api(&self) -> Option<&ApiError> {
-        match self {
+        match self.last() {
             Self::Api(error) => Some(error),
-            Self::GaveUp { last, .. } => last.api(),
             _ => None,
         }
     }
@@ -97,20 +110,60 @@ impl Error {
             .is_some_and(|error| error.error_type == ErrorType::ChangesGone)
     }
 
+    /// Returns the status of the response, if it was the reason; after retries, that of the last attempt.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self.last() {
+            Self::Api(error) => Some(error.status),
+            Self::Unexpected { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Returns the time to wait before the next request, from `Retry-After`.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.last() {
+            Self::Api(error) => error.retry_after,
+            Self::Unexpected { retry_after, .. } | Self::Transport { retry_after, .. } => {
+                *retry_after
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns true if the server couldn't be reached, or didn't respond in time.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        match self.last() {
+            Self::Timeout => true,
+            Self::Transport {
+                is_passing: true,
+                source,
+                ..
+            } => source
+                .downcast_ref()
+                .is_some_and(reqwest::Error::is_connect),
+            _ => false,
+        }
+    }
+
     /// Returns true if a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Api(error) => TRANSIENT_STATUSES.contains(&error.status),
-            Self::Unexpected { status, .. } => TRANSIENT_STATUSES.contains(status),
             Self::Transport { is_passing, .. } => *is_passing,
             Self::Timeout => true,
-            _ => false,
+            // Retries were made already.
+            Self::GaveUp { .. } => false,
+            error => error
+                .status()
+                .is_some_and(|status| TRANSIENT_STATUSES.contains(&status)),
         }
     }
 }
 
 /// Statuses after which a retry may succeed: timeouts, limits, and servers that are briefly down.
-const TRANSIENT_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
+pub(crate) const TRANSIENT_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
 /// An error of the contract (docs/contract/errors.md#types).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +172,7 @@ pub struct ApiError {
     /// Status of the response.
     pub status: u16,
     /// Error type, for programs.
-    pub error_type: ErrorType,
+    pub error_type: Open<ErrorType>,
     /// Error message, for people.
     pub message: String,
     /// Suggested fix, for people.
@@ -191,7 +244,7 @@ impl fmt::Display for Escaped<'_> {
 pub struct ParameterFault {
     /// Fault type, for programs.
     #[serde(rename = "type")]
-    pub fault_type: FaultType,
+    pub fault_type: Open<FaultType>,
     /// Description of the fault, for people.
     #[serde(default)]
     pub message: String,
@@ -200,69 +253,11 @@ pub struct ParameterFault {
     pub location: Vec<String>,
 }
 
-open_enum!(
-    /// Error type, for programs. A name never changes its meaning.
-    ErrorType {
-        /// A parameter is unknown, repeated, malformed or out of range.
-        BadRequest = "bad_request",
-        /// All faults concern paging.
-        PaginationError = "pagination_error",
-        /// The requested version never existed.
-        InvalidVersion = "invalid_version",
-        /// The request has no key.
-        Unauthorized = "unauthorized",
-        /// The key is wrong, expired or revoked.
-        InvalidApiKey = "invalid_api_key",
-        /// The key doesn't permit this.
-        Forbidden = "forbidden",
-        /// The route or product doesn't exist.
-        NotFound = "not_found",
-        /// The route doesn't support the method.
-        MethodNotAllowed = "method_not_allowed",
-        /// The requested version was removed.
-        VersionRemoved = "version_removed",
-        /// The token of a copy is no longer known: the copy must be replaced. Status 410, like that of `version_removed`.
-        ChangesGone = "changes_gone",
-        /// The body is too large.
-        PayloadTooLarge = "payload_too_large",
-        /// The target is too long.
-        UriTooLong = "uri_too_long",
-        /// The headers are too large or too many.
-        HeadersTooLarge = "headers_too_large",
-        /// The key's quota is exhausted.
-        RateLimited = "rate_limited",
-        /// The service failed.
-        InternalServerError = "internal_server_error",
-        /// The catalog isn't loaded yet, or the server is overloaded.
-        Unavailable = "unavailable",
-        /// The request took too long.
-        Timeout = "timeout",
-    }
-);
-
-open_enum!(
-    /// Type of a parameter's fault, for programs.
-    FaultType {
-        /// The operation has no such parameter.
-        UnknownParameter = "unknown_parameter",
-        /// The parameter takes one value and has several.
-        RepeatedParameter = "repeated_parameter",
-        /// The value is malformed or isn't allowed.
-        InvalidValue = "invalid_value",
-        /// The number is too small or too large.
-        OutOfRange = "out_of_range",
-        /// The parameter can't be combined with another one.
-        MutuallyExclusive = "mutually_exclusive",
-        /// The cursor can't be a product code.
-        InvalidCursor = "invalid_cursor",
-    }
-);
-
 /// Body of an error. Only the type is required.
 #[derive(Deserialize)]
 pub(crate) struct ErrorBody {
     #[serde(rename = "type")]
-    error_type: ErrorType,
+    error_type: Open<ErrorType>,
     #[serde(default)]
     message: String,
     help: Option<String>,
@@ -280,49 +275,18 @@ impl ErrorBody {
         retry_after: Option<Duration>,
     ) -> ApiError {
         let details = self.details.into_iter().map(|fault| ParameterFault {
-            fault_type: FaultType::from(&*key.redact(fault.fault_type.as_str())),
+            fault_type: Open::from(&*key.redact(fault.fault_type.as_str())),
             message: key.redact(&fault.message),
             location: fault.location.iter().map(|part| key.redact(part)).collect(),
         });
         ApiError {
             status,
-            error_type: ErrorType::from(&*key.redact(self.error_type.as_str())),
+            error_type: Open::from(&*key.redact(self.error_type.as_str())),
             message: key.redact(&self.message),
             help: self.help.map(|help| key.redact(&help)),
             details: details.collect(),
             request_id: request_id.map(|id| key.redact(&id)),
             retry_after,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn error_names_equal_those_of_the_server() {
-        let wire: Vec<&str> = vitrine_wire::error::ErrorType::ALL
-            .iter()
-            .map(|t| t.as_str())
-            .collect();
-        assert_eq!(
-            ErrorType::KNOWN
-                .iter()
-                .map(ErrorType::as_str)
-                .collect::<Vec<_>>(),
-            wire
-        );
-        let wire: Vec<&str> = vitrine_wire::error::FaultType::ALL
-            .iter()
-            .map(|t| t.as_str())
-            .collect();
-        assert_eq!(
-            FaultType::KNOWN
-                .iter()
-                .map(FaultType::as_str)
-                .collect::<Vec<_>>(),
-            wire
-        );
     }
 }

@@ -1,4 +1,4 @@
-//! Filters, which lists and changes share, and the targets of their requests.
+//! Filters and the limit, which lists and changes share, and the targets of their requests.
 
 use std::fmt::Write as _;
 
@@ -13,10 +13,12 @@ pub(crate) struct Filters {
     pub(crate) payout_types: Vec<String>,
     pub(crate) codes: Vec<String>,
     pub(crate) is_orderable: Option<bool>,
+    /// Maximum number of products on a page.
+    pub(crate) limit: Option<u16>,
 }
 
 impl Filters {
-    /// Adds the filters to a target.
+    /// Adds the filters and the limit to a target.
     pub(crate) fn put(&self, target: &mut Target) {
         for (name, values) in [
             ("countries_redeemable_in", &self.countries),
@@ -31,6 +33,9 @@ impl Filters {
         }
         if let Some(is_orderable) = self.is_orderable {
             target.put("is_orderable", if is_orderable { "true" } else { "false" });
+        }
+        if let Some(limit) = self.limit {
+            target.put("limit", &limit.to_string());
         }
     }
 }
@@ -58,73 +63,11 @@ impl Target {
 /// Defines the methods of a request that set its field `filters`.
 macro_rules! filter_methods {
     () => {
-        /// Adds a country, an ISO 3166-1 alpha-2 code: products must be redeemable in one of the added countries.
-        pub fn country(mut self, country: &str) -> Self {
-            self.filters.countries.push(country.to_owned());
-            self
-        }
-
-        /// Adds countries: products must be redeemable in one of the added countries.
-        pub fn countries<C: AsRef<str>>(self, countries: impl IntoIterator<Item = C>) -> Self {
-            countries
-                .into_iter()
-                .fold(self, |request, country| request.country(country.as_ref()))
-        }
-
-        /// Adds a category: products must be in one of the added categories.
-        pub fn category(mut self, category: &str) -> Self {
-            self.filters.categories.push(category.to_owned());
-            self
-        }
-
-        /// Adds categories: products must be in one of the added categories.
-        pub fn categories<C: AsRef<str>>(self, categories: impl IntoIterator<Item = C>) -> Self {
-            categories.into_iter().fold(self, |request, category| {
-                request.category(category.as_ref())
-            })
-        }
-
-        /// Adds a currency, an ISO 4217 code: products must have one of the added currencies.
-        pub fn currency(mut self, currency: &str) -> Self {
-            self.filters.currencies.push(currency.to_owned());
-            self
-        }
-
-        /// Adds currencies: products must have one of the added currencies.
-        pub fn currencies<C: AsRef<str>>(self, currencies: impl IntoIterator<Item = C>) -> Self {
-            currencies.into_iter().fold(self, |request, currency| {
-                request.currency(currency.as_ref())
-            })
-        }
-
-        /// Adds a payout type, such as `gift_card`: products must have one of the added payout types.
-        pub fn payout_type(mut self, payout_type: &str) -> Self {
-            self.filters.payout_types.push(payout_type.to_owned());
-            self
-        }
-
-        /// Adds payout types: products must have one of the added payout types.
-        pub fn payout_types<P: AsRef<str>>(
-            self,
-            payout_types: impl IntoIterator<Item = P>,
-        ) -> Self {
-            payout_types.into_iter().fold(self, |request, payout_type| {
-                request.payout_type(payout_type.as_ref())
-            })
-        }
-
-        /// Adds a code: products must have one of the added codes, of which the server takes 100.
-        pub fn code(mut self, code: &str) -> Self {
-            self.filters.codes.push(code.to_owned());
-            self
-        }
-
-        /// Adds codes: products must have one of the added codes, of which the server takes 100.
-        pub fn codes<C: AsRef<str>>(self, codes: impl IntoIterator<Item = C>) -> Self {
-            codes
-                .into_iter()
-                .fold(self, |request, code| request.code(code.as_ref()))
-        }
+        filter_methods!(country countries "a country, an ISO 3166-1 alpha-2 code" "redeemable in one of the added countries");
+        filter_methods!(category categories "a category" "in one of the added categories");
+        filter_methods!(currency currencies "a currency, an ISO 4217 code" "in one of the added currencies");
+        filter_methods!(payout_type payout_types "a payout type, such as `gift_card`" "of one of the added payout types");
+        filter_methods!(code codes "a code, of which the server takes 100" "those of the added codes");
 
         /// Selects only products that can be ordered: those to show to end users.
         pub fn orderable(self) -> Self {
@@ -134,6 +77,26 @@ macro_rules! filter_methods {
         /// Sets the parameter `is_orderable`; `false` filters nothing.
         pub fn is_orderable(mut self, is_orderable: bool) -> Self {
             self.filters.is_orderable = Some(is_orderable);
+            self
+        }
+
+        /// Sets the maximum number of products on a page, from 1 to 500. The server's default is 500.
+        pub fn limit(mut self, limit: u16) -> Self {
+            self.filters.limit = Some(limit);
+            self
+        }
+    };
+    ($one:ident $many:ident $what:literal $effect:literal) => {
+        #[doc = concat!("Adds ", $what, ": products must be ", $effect, ".")]
+        pub fn $one(mut self, value: &str) -> Self {
+            self.filters.$many.push(value.to_owned());
+            self
+        }
+
+        #[doc = concat!("Adds several values, as [`", stringify!($one), "`](Self::", stringify!($one), ") adds one.")]
+        pub fn $many<V: AsRef<str>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
+            let values = values.into_iter().map(|value| value.as_ref().to_owned());
+            self.filters.$many.extend(values);
             self
         }
     };

@@ -21,8 +21,7 @@
 //!
 //! # Features
 //!
-//! - **All fields are typed, and nothing is lost.** Enums are open: values unknown to this crate are `Unknown` with their
-//!   text. So are payout types: [`Product::detail`] returns the object of one added later as JSON, byte for byte. Unknown
+//! - **All fields are typed, and nothing is lost.** Enums are [`Open`]: values unknown to this crate are kept as text. So are payout types: [`Product::detail`] returns the object of one added later as JSON, byte for byte. Unknown
 //!   fields are kept in `other`. Serialising a product again gives the JSON that was received.
 //! - **Amounts are [`Decimal`]s**: the received text, never a float.
 //! - **Pages are streams** ([`ProductsRequest::pages`], [`ProductsRequest::stream`]). They follow cursors until a page is
@@ -50,7 +49,7 @@
 //! # let client = Client::new(&server.base_url(), Key::new("partner.s3cret")?)?;
 //! let error = client.product("NONE").await.expect_err("there is no such product");
 //! let api = error.api().expect("the server said so");
-//! assert_eq!((api.status, &api.error_type), (404, &ErrorType::NotFound));
+//! assert!(api.status == 404 && api.error_type == ErrorType::NotFound);
 //! println!("{error}");    // with message, help and the request's id
 //! # Ok(())
 //! # }
@@ -68,6 +67,7 @@
 //!   that follow them, and their pauses; `filters`: the filters of lists and changes
 //! - `product`, `content`, `answer`: response types; `open`, `object`, `value`: their building blocks
 //! - `send`, `retry`, `cache`: one request, retries, the ETag cache; `version`: the API version that it asks for
+//! - `stream`: streams of pages, products and changes; [`transport`]: requests below the operations
 //! - `error`: errors
 
 mod address;
@@ -90,8 +90,10 @@ mod pages;
 mod product;
 mod retry;
 mod send;
+mod stream;
 mod sync;
 mod tls;
+pub mod transport;
 mod value;
 mod version;
 
@@ -100,23 +102,24 @@ pub use builder::{BuildError, ClientBuilder};
 pub use changes::{Change, ChangesPage, ChangesRequest};
 pub use client::{Client, Content};
 pub use content::{ContentHtml, ContentMarkdown, ContentUrls};
-pub use error::{ApiError, Error, ErrorType, FaultType, ParameterFault};
+pub use error::{ApiError, Error, ParameterFault};
 pub use key::{BadKey, Key};
 pub use list::ProductsRequest;
 pub use object::Fields;
 pub use open::{
-    Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit,
+    Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit, Open,
     PayoutType, RedeemableAt, State,
 };
-pub use pages::{Items, Pages};
 pub use product::{
     Assets, CustomerService, Denominations, Detail, Expiry, GiftCard, Payment, PaymentAssets,
     PaymentDenominations, Product, Subscription, SubscriptionPlan,
 };
 pub use retry::Retries;
-pub use sync::{SyncEvent, SyncEvents};
+pub use stream::Results;
+pub use sync::SyncEvent;
 pub use value::{Decimal, Json};
 pub use version::ApiVersion;
+pub use vitrine_wire::error::{ErrorType, FaultType};
 
 /// Result of a request.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,16 +1,18 @@
 //! List requests.
 
-use std::fmt;
 use std::marker::PhantomData;
 
+use reqwest::header::ETAG;
 use serde::de::DeserializeOwned;
 
 use crate::Result;
 use crate::answer::Page;
 use crate::client::Client;
 use crate::filters::{Filters, Target, filter_methods};
-use crate::pages::{Items, Pages};
+use crate::pages;
 use crate::product::Product;
+use crate::stream::Results;
+use crate::transport::Answer;
 
 /// Start and direction of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,11 +26,11 @@ pub(crate) enum Cursor {
 /// Request for a list of products. Values of one filter are alternatives; filters narrow each other.
 ///
 /// `T` is the type of each product; [`read_as`](Self::read_as) changes it.
+#[derive(Debug, Clone)]
 #[must_use = "a request does nothing until a page or a stream is taken of it"]
 pub struct ProductsRequest<T = Product> {
     client: Client,
     filters: Filters,
-    limit: Option<u16>,
     pub(crate) cursor: Cursor,
     product: PhantomData<fn() -> T>,
 }
@@ -38,7 +40,6 @@ impl ProductsRequest {
         Self {
             client,
             filters: Filters::default(),
-            limit: None,
             cursor: Cursor::Start,
             product: PhantomData,
         }
@@ -47,12 +48,6 @@ impl ProductsRequest {
 
 impl<T> ProductsRequest<T> {
     filter_methods!();
-
-    /// Sets the maximum number of products on a page, from 1 to 500. The server's default is 500.
-    pub fn limit(mut self, limit: u16) -> Self {
-        self.limit = Some(limit);
-        self
-    }
 
     /// Starts after this cursor: `pagination.cursors.after` of a page, or the code of a product.
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
@@ -69,29 +64,17 @@ impl<T> ProductsRequest<T> {
 
     /// Reads each product as another type; [`Json`](crate::Json) is the JSON that the server sent, byte for byte.
     pub fn read_as<U: DeserializeOwned>(self) -> ProductsRequest<U> {
-        let Self {
-            client,
-            filters,
-            limit,
-            cursor,
-            product: _,
-        } = self;
-        let product = PhantomData;
         ProductsRequest {
-            client,
-            filters,
-            limit,
-            cursor,
-            product,
+            client: self.client,
+            filters: self.filters,
+            cursor: self.cursor,
+            product: PhantomData,
         }
     }
 
     pub(crate) fn target(&self) -> String {
         let mut target = Target::new("/product");
         self.filters.put(&mut target);
-        if let Some(limit) = self.limit {
-            target.put("limit", &limit.to_string());
-        }
         match &self.cursor {
             Cursor::Start => {}
             Cursor::After(cursor) => target.put("after", cursor),
@@ -108,39 +91,40 @@ impl<T: DeserializeOwned> ProductsRequest<T> {
     ///
     /// See [`Error`](crate::Error).
     pub async fn page(&self) -> Result<Page<T>> {
-        self.client.0.get_json(&self.target()).await
+        let answer = self.client.0.get(&self.target()).await?;
+        self.read(&answer)
+    }
+
+    /// Fetches one page, unless it still has this entity tag: [`Page::etag`] of an earlier answer to the same request.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`](crate::Error).
+    pub async fn page_unless(&self, etag: &str) -> Result<Option<Page<T>>> {
+        let answer = self.client.0.get_unless(&self.target(), etag).await?;
+        answer.map(|answer| self.read(&answer)).transpose()
+    }
+
+    fn read(&self, answer: &Answer) -> Result<Page<T>> {
+        let etag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+        Ok(Page {
+            etag: etag.map(str::to_owned),
+            ..self.client.0.decode(&answer.body)?
+        })
     }
 }
 
 impl<T: DeserializeOwned + Send + 'static> ProductsRequest<T> {
-    /// Returns a stream of all pages.
-    pub fn pages(self) -> Pages<T> {
-        Pages::new(self)
+    /// Returns a stream of all pages with products. To resume it later, pass the last page's cursor to
+    /// [`after`](Self::after), or to [`before`](Self::before) on a walk backwards.
+    pub fn pages(self) -> Results<Page<T>> {
+        pages::pages(self)
     }
 
-    /// Returns a stream of all products.
-    pub fn stream(self) -> Items<T> {
-        Items::new(self.pages())
-    }
-}
-
-impl<T> Clone for ProductsRequest<T> {
-    fn clone(&self) -> Self {
-        Self {
-            client: self.client.clone(),
-            filters: self.filters.clone(),
-            limit: self.limit,
-            cursor: self.cursor.clone(),
-            product: PhantomData,
-        }
-    }
-}
-
-impl<T> fmt::Debug for ProductsRequest<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ProductsRequest")
-            .field(&self.target())
-            .finish()
+    /// Returns a stream of all products. To resume it later, pass the code of the last product to
+    /// [`after`](Self::after).
+    pub fn stream(self) -> Results<T> {
+        pages::products(self)
     }
 }
 

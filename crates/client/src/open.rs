@@ -1,59 +1,79 @@
-//! Open enums: values unknown to this crate are kept as text (docs/contract/resources.md#values).
+//! Values of the contract's enums, which are open: those unknown to this crate are kept as text
+//! (docs/contract/resources.md#values).
 
-/// Defines an enum of a field's values, with `Unknown` for those added later.
-macro_rules! open_enum {
-    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum $name {
-            $($(#[$variant_meta])* $variant,)+
-            /// A value that this crate doesn't know, unchanged.
-            Unknown(String),
-        }
+use std::borrow::Cow;
+use std::fmt;
 
-        impl $name {
-            /// All values that this crate knows.
-            pub const KNOWN: &'static [Self] = &[$(Self::$variant,)+];
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use vitrine_wire::named;
+use vitrine_wire::names::Named;
 
-            /// Returns the value in the contract's spelling.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                match self { $(Self::$variant => $text,)+ Self::Unknown(text) => text }
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(text: &str) -> Self {
-                match text { $($text => Self::$variant,)+ _ => Self::Unknown(text.to_owned()) }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                Ok(Self::from(&*text))
-            }
-        }
-    };
+/// Value of an enum of the contract. It can be compared with a `T`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Open<T> {
+    /// A value that this crate knows.
+    Known(T),
+    /// A value that this crate doesn't know, unchanged.
+    Unknown(String),
 }
 
-pub(crate) use open_enum;
+impl<T: Named> Open<T> {
+    /// Returns the value in the contract's spelling.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(value) => value.as_str(),
+            Self::Unknown(text) => text,
+        }
+    }
 
-open_enum!(
+    /// Returns the value, if this crate knows it.
+    #[must_use]
+    pub fn known(&self) -> Option<T> {
+        match self {
+            Self::Known(value) => Some(*value),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl<T: Named> From<&str> for Open<T> {
+    fn from(text: &str) -> Self {
+        match T::ALL.iter().find(|value| value.as_str() == text) {
+            Some(value) => Self::Known(*value),
+            None => Self::Unknown(text.to_owned()),
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for Open<T> {
+    fn eq(&self, other: &T) -> bool {
+        matches!(self, Self::Known(value) if value == other)
+    }
+}
+
+impl<T: Named> fmt::Display for Open<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl<T: Named> Serialize for Open<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de, T: Named> Deserialize<'de> for Open<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        Ok(Self::from(&*text))
+    }
+}
+
+named!(
     /// State of a product, independent of its being orderable.
+    #[non_exhaustive]
     State {
         /// The product is live.
         Live = "LIVE",
@@ -64,8 +84,9 @@ open_enum!(
     }
 );
 
-open_enum!(
+named!(
     /// Payout type, also the name of the object with the product's details.
+    #[non_exhaustive]
     PayoutType {
         /// A gift card.
         GiftCard = "gift_card",
@@ -76,8 +97,9 @@ open_enum!(
     }
 );
 
-open_enum!(
+named!(
     /// Fulfilment of orders.
+    #[non_exhaustive]
     Availability {
         /// From a stock of codes.
         Stocked = "stocked",
@@ -86,8 +108,9 @@ open_enum!(
     }
 );
 
-open_enum!(
+named!(
     /// Places of redemption.
+    #[non_exhaustive]
     RedeemableAt {
         /// Online and in stores.
         All = "all",
@@ -98,8 +121,9 @@ open_enum!(
     }
 );
 
-open_enum!(
+named!(
     /// Format of a barcode.
+    #[non_exhaustive]
     BarcodeFormat {
         /// Code 128.
         Code128 = "code-128",
@@ -120,8 +144,9 @@ open_enum!(
     }
 );
 
-open_enum!(
+named!(
     /// Intended use of the e-code.
+    #[non_exhaustive]
     ECodeUsageType {
         /// Undefined.
         Undefined = "undefined",
@@ -132,8 +157,9 @@ open_enum!(
     }
 );
 
-open_enum!(
+named!(
     /// Start of the months until expiry.
+    #[non_exhaustive]
     ExpiryType {
         /// From the last use.
         FromLastUse = "from-last-use",
@@ -148,8 +174,9 @@ open_enum!(
     }
 );
 
-open_enum!(
+named!(
     /// Type of denominations.
+    #[non_exhaustive]
     DenominationType {
         /// Any amount from the minimum to the maximum.
         Open = "open",
@@ -158,8 +185,9 @@ open_enum!(
     }
 );
 
-open_enum!(
+named!(
     /// Unit of a plan's length.
+    #[non_exhaustive]
     LengthUnit {
         /// Days.
         Days = "DAYS",
@@ -182,14 +210,9 @@ mod tests {
             ("live", false),
         ] {
             let json = format!("{text:?}");
-            let state: State = serde_json::from_str(&json).unwrap();
-            assert_eq!(matches!(state, State::Unknown(_)), !is_known, "{text}");
+            let state: Open<State> = serde_json::from_str(&json).unwrap();
+            assert_eq!(state.known().is_some(), is_known, "{text}");
             assert_eq!(serde_json::to_string(&state).unwrap(), json);
         }
-        assert!(
-            State::KNOWN
-                .iter()
-                .all(|state| State::from(state.as_str()) == *state)
-        );
     }
 }

@@ -5,7 +5,7 @@
 use crate::content::ContentUrls;
 use crate::object::object;
 use crate::open::{
-    Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit,
+    Availability, BarcodeFormat, DenominationType, ECodeUsageType, ExpiryType, LengthUnit, Open,
     PayoutType, RedeemableAt, State,
 };
 use crate::value::{Decimal, Json};
@@ -23,12 +23,12 @@ object!(
         /// ISO 4217 code of the currency of all amounts.
         currency: String,
         /// State of the product, independent of `is_orderable`.
-        state: State,
+        state: Open<State>,
         /// True if the product can be ordered. Orders for other products are rejected; show only products that can be ordered to
         /// end users.
         is_orderable: bool,
         /// Payout type, also the name of the object with the product's details.
-        payout_type: PayoutType,
+        payout_type: Open<PayoutType>,
         /// Categories of the product.
         categories: Vec<String>,
         /// ISO 3166-1 alpha-2 codes of the countries in which the payout can be spent.
@@ -39,7 +39,7 @@ object!(
         /// version 2026-12-01 on two to six, exact.
         discount_multiplier: Decimal,
         /// Fulfilment of orders; `None` if it isn't known.
-        availability [absent]: Option<Availability>,
+        availability [absent]: Option<Open<Availability>>,
         /// Details of a gift card.
         gift_card [absent]: Option<GiftCard<C>>,
         /// Details of a subscription.
@@ -70,10 +70,12 @@ impl<C> Product<C> {
     #[must_use]
     pub fn detail(&self) -> Detail<'_, C> {
         match &self.payout_type {
-            PayoutType::GiftCard => self.gift_card.as_ref().map(Detail::GiftCard),
-            PayoutType::Subscription => self.subscription.as_ref().map(Detail::Subscription),
-            PayoutType::Payment => self.payment.as_ref().map(Detail::Payment),
-            PayoutType::Unknown(name) => self.other.get(name).map(Detail::Unknown),
+            Open::Known(PayoutType::GiftCard) => self.gift_card.as_ref().map(Detail::GiftCard),
+            Open::Known(PayoutType::Subscription) => {
+                self.subscription.as_ref().map(Detail::Subscription)
+            }
+            Open::Known(PayoutType::Payment) => self.payment.as_ref().map(Detail::Payment),
+            Open::Unknown(name) => self.other.get(name).map(Detail::Unknown),
         }
         .unwrap_or(Detail::Missing)
     }
@@ -112,13 +114,13 @@ object!(
         /// Expiry of the payout.
         expiry: Expiry,
         /// Places of redemption.
-        redeemable_at: RedeemableAt,
+        redeemable_at: Open<RedeemableAt>,
         /// URL of the brand's page.
         website_url: Option<String>,
         /// Format of the barcode; `None` if there is none.
-        barcode_format: Option<BarcodeFormat>,
+        barcode_format: Option<Open<BarcodeFormat>>,
         /// Intended use of the e-code.
-        e_code_usage_type: ECodeUsageType,
+        e_code_usage_type: Open<ECodeUsageType>,
         /// Texts of the product.
         content_resources: C,
     }
@@ -136,13 +138,13 @@ object!(
         /// Expiry of the payout.
         expiry: Expiry,
         /// Places of redemption.
-        redeemable_at: RedeemableAt,
+        redeemable_at: Open<RedeemableAt>,
         /// URL of the brand's page.
         website_url: Option<String>,
         /// Format of the barcode; `None` if there is none.
-        barcode_format: Option<BarcodeFormat>,
+        barcode_format: Option<Open<BarcodeFormat>>,
         /// Intended use of the e-code.
-        e_code_usage_type: ECodeUsageType,
+        e_code_usage_type: Open<ECodeUsageType>,
         /// Texts of the product.
         content_resources: C,
     }
@@ -180,7 +182,7 @@ object!(
         /// Months until it expires.
         in_months: u32,
         /// Start of the months until expiry.
-        expiry_type ("type"): ExpiryType,
+        expiry_type ("type"): Open<ExpiryType>,
     }
 );
 
@@ -188,7 +190,7 @@ object!(
     /// Amounts that can be ordered.
     Denominations {
         /// Type: any amount from minimum to maximum, or only the listed ones.
-        denomination_type ("type"): DenominationType,
+        denomination_type ("type"): Open<DenominationType>,
         /// Minimum amount.
         minimum_value: Decimal,
         /// Maximum amount.
@@ -202,7 +204,7 @@ object!(
     /// One plan of a subscription.
     SubscriptionPlan {
         /// Unit of the plan's length.
-        length_unit: LengthUnit,
+        length_unit: Open<LengthUnit>,
         /// Length of the plan in that unit.
         length: u32,
         /// Name of the plan.

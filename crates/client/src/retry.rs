@@ -1,8 +1,7 @@
 //! Retries: retried failures, number of attempts, pauses.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Result;
@@ -41,25 +40,6 @@ impl Default for Retries {
     }
 }
 
-/// Failure of one attempt: an [`Error`], and the `Retry-After` of the response, which not all errors contain.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    /// Error that callers see.
-    pub(crate) error: Error,
-    /// Time to wait before the next attempt, from `Retry-After`.
-    pub(crate) retry_after: Option<Duration>,
-}
-
-impl From<Error> for Failure {
-    /// Returns a failure without `Retry-After`.
-    fn from(error: Error) -> Self {
-        Self {
-            error,
-            retry_after: None,
-        }
-    }
-}
-
 impl Retries {
     /// Returns settings without retries.
     #[must_use]
@@ -75,12 +55,12 @@ impl Retries {
         &self,
         tries: u32,
         elapsed: Duration,
-        failure: &Failure,
+        failure: &Error,
     ) -> Option<Duration> {
-        if tries > self.most || !failure.error.is_transient() {
+        if tries > self.most || !failure.is_transient() {
             return None;
         }
-        let asked = failure.retry_after.unwrap_or_default();
+        let asked = failure.retry_after().unwrap_or_default();
         let pause = asked.saturating_add(self.pause(tries));
         (pause < self.longest_total.saturating_sub(elapsed)).then_some(pause)
     }
@@ -97,19 +77,20 @@ impl Retries {
 }
 
 /// Calls `attempt` until it succeeds, fails permanently, or was the last attempt.
-pub(crate) async fn with_retries<T, F>(
-    retries: &Retries,
-    mut attempt: impl FnMut() -> F,
-) -> Result<T>
+///
+/// # Errors
+///
+/// The error of a permanent failure, or [`Error::GaveUp`] after the last of several attempts.
+pub async fn with_retries<T, F>(retries: &Retries, mut attempt: impl FnMut() -> F) -> Result<T>
 where
-    F: Future<Output = std::result::Result<T, Failure>>,
+    F: Future<Output = Result<T>>,
 {
     let started = Instant::now();
     let mut tries = 0;
     loop {
         let left = retries.longest_total.saturating_sub(started.elapsed());
         let outcome = timeout(left, attempt()).await;
-        let failure = match outcome.unwrap_or_else(|_| Err(Error::Timeout.into())) {
+        let failure = match outcome.unwrap_or(Err(Error::Timeout)) {
             Ok(found) => return Ok(found),
             Err(failure) => failure,
         };
@@ -117,46 +98,27 @@ where
         match retries.delay_before_retry(tries, started.elapsed(), &failure) {
             Some(pause) => sleep(pause).await,
             // A permanent failure is returned as itself, even after transient ones.
-            None if tries == 1 || !failure.error.is_transient() => return Err(failure.error),
+            None if tries == 1 || !failure.is_transient() => return Err(failure),
             None => {
-                let last = Box::new(failure.error);
+                let last = Box::new(failure);
                 return Err(Error::GaveUp { tries, last });
             }
         }
     }
 }
 
-/// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date.
-pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.parse().ok().map(Duration::from_secs);
-    }
-    let until = httpdate::parse_http_date(text).ok()?;
-    Some(until.duration_since(now).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
-    use reqwest::header::HeaderValue;
-
     use super::*;
-    use crate::error::{ApiError, ErrorType};
 
-    fn failure(status: u16, retry_after: Option<u64>) -> Failure {
-        let retry_after = retry_after.map(Duration::from_secs);
-        let error = Error::Api(Box::new(ApiError {
+    fn failure(status: u16, retry_after: Option<u64>) -> Error {
+        Error::Unexpected {
             status,
-            error_type: ErrorType::from("some"),
-            message: String::new(),
-            help: None,
-            details: Vec::new(),
-            request_id: None,
-            retry_after,
-        }));
-        Failure { error, retry_after }
+            what: String::new(),
+            retry_after: retry_after.map(Duration::from_secs),
+        }
     }
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -172,15 +134,15 @@ mod tests {
             (failure(502, None), true),
             (failure(503, None), true),
             (failure(504, None), true),
-            (Error::Timeout.into(), true),
+            (Error::Timeout, true),
             (failure(400, None), false),
             (failure(401, Some(0)), false),
             (failure(403, None), false),
             (failure(404, None), false),
             (failure(410, None), false),
             (failure(501, None), false),
-            (Error::TooLong { most_bytes: 1 }.into(), false),
-            (Error::Request(String::new()).into(), false),
+            (Error::TooLong { most_bytes: 1 }, false),
+            (Error::Request(String::new()), false),
         ] {
             let pause = default.delay_before_retry(1, Duration::ZERO, &failure);
             assert_eq!(pause.is_some(), expected, "{failure:?}");
@@ -214,7 +176,7 @@ mod tests {
             default.delay_before_retry(1, SECOND, &failure(503, Some(u64::MAX))),
             None
         );
-        let late = default.delay_before_retry(1, 61 * SECOND, &Error::Timeout.into());
+        let late = default.delay_before_retry(1, 61 * SECOND, &Error::Timeout);
         assert_eq!(late, None);
     }
 
@@ -226,21 +188,19 @@ mod tests {
         };
         for (failures, expected) in [(0, 1), (1, 2), (4, 5), (5, 5), (99, 5)] {
             let tries = Cell::new(0);
-            let came = with_retries(&retries, || {
+            let came = with_retries(&retries, || async {
                 tries.set(tries.get() + 1);
-                let outcome = if tries.get() > failures {
-                    Ok(7)
-                } else {
-                    Err(failure(503, Some(0)))
-                };
-                async move { outcome }
+                match tries.get() > failures {
+                    true => Ok(7),
+                    false => Err(failure(503, Some(0))),
+                }
             })
             .await;
             assert_eq!(tries.get(), expected);
             match came {
                 Ok(came) => assert_eq!(came, 7),
                 Err(Error::GaveUp { tries: 5, last }) => {
-                    assert_eq!(last.api().unwrap().status, 503);
+                    assert_eq!(last.status(), Some(503));
                 }
                 Err(other) => panic!("{other}"),
             }
@@ -265,28 +225,5 @@ mod tests {
             assert!(pauses.iter().any(|pause| *pause < longest / 2));
             assert!(pauses.iter().any(|pause| *pause > longest / 2));
         }
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now = httpdate::parse_http_date("Sat, 21 Nov 2026 10:00:00 GMT").unwrap();
-        for (value, expected) in [
-            ("0", Some(0)),
-            (" 7 ", Some(7)),
-            ("86400", Some(86_400)),
-            ("Sat, 21 Nov 2026 10:00:09 GMT", Some(9)),
-            ("Sat, 21 Nov 2026 09:00:00 GMT", Some(0)),
-            ("99999999999999999999", None),
-            ("soon", None),
-            ("-1", None),
-            ("+1", None),
-            ("", None),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, HeaderValue::from_str(value).unwrap());
-            let expected = expected.map(Duration::from_secs);
-            assert_eq!(retry_after(&headers, now), expected, "{value}");
-        }
-        assert_eq!(retry_after(&HeaderMap::new(), now), None);
     }
 }

@@ -8,7 +8,11 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::builder::BuildError;
 
 /// Returns a configuration with the system's certificates and the provider of the process, or ring.
-pub(crate) fn default_config() -> Result<ClientConfig, BuildError> {
+///
+/// # Errors
+///
+/// If there is no provider.
+pub fn default_config() -> Result<ClientConfig, BuildError> {
     // Without certificates on the machine plain http still works; TLS fails with a clear error.
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -34,7 +38,8 @@ fn provider() -> Result<Arc<CryptoProvider>, BuildError> {
 }
 
 /// Returns true for an untrusted certificate, which a retry won't change.
-pub(crate) fn is_certificate_error(error: &reqwest::Error) -> bool {
+#[must_use]
+pub fn is_certificate_error(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {

@@ -2,11 +2,6 @@
 
 use std::time::Duration;
 
-/// Returns a random time between zero and a pause.
-pub fn full(pause: Duration) -> Duration {
-    pause.mul_f64(chance())
-}
-
 /// Returns a random time between three quarters of a pause and all of it.
 pub fn slight(pause: Duration) -> Duration {
     pause.mul_f64(0.75 + chance() / 4.0)
@@ -35,12 +30,12 @@ mod tests {
             drawn.sort_unstable();
             drawn
         };
-        for (drawn, shortest) in [(drawn(full), 0), (drawn(slight), 3)] {
-            assert!(drawn[0] >= Duration::from_secs(shortest));
-            assert!(drawn[999] <= pause);
+        for (drawn, shortest, longest) in [(drawn(slight), 3.0, 4.0), (drawn(fifth), 3.2, 4.8)] {
+            let [shortest, longest] = [shortest, longest].map(Duration::from_secs_f64);
+            assert!(shortest <= drawn[0] && drawn[999] <= longest);
             // Of a thousand pauses, some are in each half.
-            let half = (pause - Duration::from_secs(shortest)) / 2;
-            assert!(drawn[0] < pause - half && pause - half < drawn[999]);
+            let middle = (shortest + longest) / 2;
+            assert!(drawn[0] < middle && middle < drawn[999]);
         }
     }
 }

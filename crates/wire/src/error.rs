@@ -3,25 +3,7 @@
 
 use serde::Serialize;
 
-/// Defines an enum of names that programs rely on.
-macro_rules! named {
-    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-        pub enum $name { $($(#[$variant_meta])* #[serde(rename = $text)] $variant,)+ }
-
-        impl $name {
-            /// All values, in the contract's order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// Returns the value in the contract's spelling.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text,)+ }
-            }
-        }
-    };
-}
+use crate::named;
 
 named!(
     /// Error type, for programs. A name never changes its meaning.

@@ -8,7 +8,7 @@
 //! - [`product`], [`content`]: the product object and its texts in three forms
 //! - [`answer`]: other bodies, and the page's part beside its products
 //! - [`event`]: the bodies of events of webhooks
-//! - [`error`]: the error body, and the table of its types
+//! - [`error`]: the error body, and the table of its types; [`names`]: enums of names
 //!
 //! # The next version
 //!
@@ -19,4 +19,5 @@ pub mod answer;
 pub mod content;
 pub mod error;
 pub mod event;
+pub mod names;
 pub mod product;

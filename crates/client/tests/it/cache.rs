@@ -67,3 +67,32 @@ async fn no_tag_is_sent_without_a_cache() {
             .all(|head| !head.contains("if-none-match"))
     );
 }
+
+#[tokio::test]
+async fn page_is_none_while_its_tag_stays() {
+    let page = |code: &str| {
+        format!(
+            r#"{{"catalog":["{code}"],"pagination":{{"cursors":{{"before":"{code}","after":"{code}"}}}}}}"#
+        )
+    };
+    let server = MockServer::of(vec![
+        json("200 OK\r\nETag: W/\"1\"", page("A")),
+        answer("304 Not Modified\r\nETag: W/\"1\"", ""),
+        json("200 OK\r\nETag: W/\"2\"", page("B")),
+    ]);
+    let list = server.client().products().read_as::<String>();
+    let etag = list.page().await.unwrap().etag.unwrap();
+    assert_eq!(list.page_unless(&etag).await.unwrap(), None);
+    let page = list.page_unless(&etag).await.unwrap().unwrap();
+    assert_eq!(
+        (page.catalog[0].as_str(), page.etag.as_deref()),
+        ("B", Some("W/\"2\""))
+    );
+    let asked = server.heads();
+    assert!(!asked[0].contains("if-none-match"));
+    assert!(
+        asked[1..]
+            .iter()
+            .all(|head| head.contains("if-none-match: w/\"1\""))
+    );
+}

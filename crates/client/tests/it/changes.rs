@@ -104,15 +104,13 @@ fn transient_failures_are_retried_and_lost_tokens_told() {
     ]);
     let client = blocking::Client::build(server.builder()).unwrap();
     let request = client.changes().since("c1_x").read_as::<Json>();
-    assert_eq!(client.changes_page(&request).unwrap().changes.len(), 2);
-    let failure = client.changes_page(&request).unwrap_err();
+    assert_eq!(client.wait(request.page()).unwrap().changes.len(), 2);
+    let failure = client.wait(request.page()).unwrap_err();
     assert!(failure.is_changes_gone(), "{failure}");
     let api = failure.api().unwrap();
-    assert_eq!(
-        (api.status, &api.error_type),
-        (410, &ErrorType::ChangesGone)
-    );
-    let failure = client.changes_page(&request).unwrap_err();
+    assert_eq!(api.status, 410);
+    assert_eq!(api.error_type, ErrorType::ChangesGone);
+    let failure = client.wait(request.page()).unwrap_err();
     assert!(!failure.is_changes_gone(), "{failure}");
     assert_eq!(server.count(), 4);
 }

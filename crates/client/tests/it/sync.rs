@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use vitrine_client::{Client, SyncEvent, SyncEvents, blocking};
+use vitrine_client::{Client, Results, SyncEvent, blocking};
 
 use crate::mock_server::{MockServer, json};
 
@@ -21,7 +21,7 @@ fn page_with(head: &str, codes: &[&str], next: &str, has_more: bool) -> Vec<u8> 
 }
 
 /// Begins a sync of products that are texts.
-pub(crate) fn sync(client: &Client, stored: Option<&str>) -> SyncEvents<String> {
+pub(crate) fn sync(client: &Client, stored: Option<&str>) -> Results<SyncEvent<String>> {
     let changes = client.changes().read_as::<String>();
     changes.sync(stored.map(str::to_owned))
 }
@@ -48,7 +48,7 @@ pub(crate) fn shown(event: Option<vitrine_client::Result<SyncEvent<String>>>) ->
 }
 
 /// Returns the next events of a sync, in short.
-pub(crate) async fn events(sync: &mut SyncEvents<String>, count: usize) -> Vec<String> {
+pub(crate) async fn events(sync: &mut Results<SyncEvent<String>>, count: usize) -> Vec<String> {
     let mut seen = Vec::new();
     for _ in 0..count {
         seen.push(shown(sync.next().await));
@@ -238,9 +238,14 @@ async fn retry_after_of_an_answer_is_waited_for() {
 fn blocking_client_syncs_as_an_iterator() {
     let server = MockServer::of(vec![page(&["a"], "t1", false), page(&["b"], "t2", false)]);
     let client = blocking::Client::build(server.builder()).unwrap();
-    let mut events = client.sync(client.changes().read_as::<String>(), None);
+    let mut events = client.iter(client.changes().read_as::<String>().sync(None));
     let seen: Vec<String> = events.by_ref().take(3).map(|e| shown(Some(e))).collect();
     assert_eq!(seen, ["start", "a t1!", "b t2!"]);
-    let mut events = client.sync(client.changes().read_as::<String>(), Some("t2".to_owned()));
+    let mut events = client.iter(
+        client
+            .changes()
+            .read_as::<String>()
+            .sync(Some("t2".to_owned())),
+    );
     assert_eq!(shown(events.next()), "b t2");
 }

@@ -55,11 +55,12 @@ async fn interrupted_walks_resume_from_their_cursor() {
     let client = server.client();
     let list = client.products().country("SE").read_as::<String>();
     let mut pages = list.clone().pages();
-    assert_eq!(pages.cursor(), None);
-    assert_eq!(pages.next().await.unwrap().unwrap().catalog, ["a", "b"]);
+    let page = pages.next().await.unwrap().unwrap();
+    assert_eq!(page.catalog, ["a", "b"]);
     assert!(pages.next().await.unwrap().is_err());
     assert!(pages.next().await.is_none());
-    let mut pages = list.after(pages.cursor().unwrap()).pages();
+    let cursor = page.pagination.cursors.after.unwrap();
+    let mut pages = list.after(cursor).pages();
     assert_eq!(pages.next().await.unwrap().unwrap().catalog, ["c"]);
     assert!(pages.next().await.is_none());
     let country = "?countries_redeemable_in=se";
@@ -109,14 +110,17 @@ fn threads_can_share_a_blocking_client() {
     let client = blocking::Client::build(server.builder()).unwrap();
     let list = client.products().read_as::<String>();
     assert_eq!(
-        client.all(list).map(Result::unwrap).collect::<Vec<_>>(),
+        client
+            .iter(list.stream())
+            .map(Result::unwrap)
+            .collect::<Vec<_>>(),
         ["a"]
     );
     let server = MockServer::of(vec![json("200 OK", r#"{"message":"pong"}"#)]);
     let client = blocking::Client::new(&server.url(), Key::new(KEY).unwrap()).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| client.ping().unwrap());
+            scope.spawn(|| client.wait(client.ping()).unwrap());
         }
     });
     assert_eq!(server.count(), 4);

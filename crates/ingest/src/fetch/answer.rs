@@ -13,8 +13,7 @@ use vitrine_store::record::FetchedText;
 use super::Reach;
 use crate::load::texts::{MAX_BYTES, markdown};
 use crate::outside::guard::{self, Refused};
-use crate::outside::retry::{Retries, send_retrying};
-use crate::outside::{Answer, Failure};
+use crate::outside::{Answer, Error, Retries, send_retrying};
 
 /// Value of the `Accept` header: Markdown first. Only the content type of JSON is refused by its name.
 const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.1";
@@ -22,12 +21,14 @@ const ACCEPTED: &str = "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=
 /// Maximum length of a header's value that is read or remembered, in bytes.
 const LONGEST_HEADER_BYTES: usize = 1_024;
 
-/// Retries of a transient failure, within the time limit of one text.
-const RETRIES: Retries = Retries {
-    most: 2,
-    first_pause: Duration::from_millis(300),
-    longest_pause: Duration::from_secs(5),
-};
+/// Returns the retries of a transient failure. The time limit of one text ends them, too.
+fn retries() -> Retries {
+    let mut retries = Retries::default();
+    (retries.most, retries.longest_total) = (2, Duration::MAX);
+    (retries.first_pause, retries.longest_pause) =
+        (Duration::from_millis(300), Duration::from_secs(5));
+    retries
+}
 
 /// Usable response of an address.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,6 +71,11 @@ impl Failed {
         }
     }
 
+    fn of_status(status: u16) -> Self {
+        let message = format!("expected status 200; the response has {status}");
+        Self::new("status", message)
+    }
+
     fn silent(rule: &'static str, message: String) -> Self {
         Self {
             host: Host::Silent,
@@ -90,23 +96,26 @@ impl From<Invalid> for Failed {
     }
 }
 
-impl From<Failure> for Failed {
-    fn from(failure: Failure) -> Self {
-        if let Some(refused) = Refused::find(&failure) {
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        if let Some(refused) = Refused::find(&error) {
             return Self::new("address_refused", refused.to_string());
         }
-        match failure {
-            Failure::TooLong { .. } => {
-                Self::new("text_too_long", "expected Markdown of at most 1 MiB")
-            }
-            failure @ Failure::Transport { .. } => {
-                let is_silent = failure.is_unreachable();
-                let causes = format!("{:#}", anyhow::Error::new(failure));
-                match is_silent {
-                    true => Self::silent("no_answer", causes),
-                    false => Self::new("no_answer", causes),
-                }
-            }
+        if let Some(status) = error.status() {
+            return Self::of_status(status);
+        }
+        if matches!(error, Error::TooLong { .. }) {
+            return Self::new("text_too_long", "expected Markdown of at most 1 MiB");
+        }
+        let is_silent = error.is_unreachable();
+        let error = match error {
+            Error::GaveUp { last, .. } => *last,
+            error => error,
+        };
+        let causes = format!("{:#}", anyhow::Error::new(error));
+        match is_silent {
+            true => Self::silent("no_answer", causes),
+            false => Self::new("no_answer", causes),
         }
     }
 }
@@ -137,7 +146,8 @@ pub(super) async fn ask(
         }
         request
     };
-    let answer = send_retrying(request, MAX_BYTES, &RETRIES);
+    let retries = retries();
+    let answer = send_retrying(request, MAX_BYTES, &retries);
     let Ok(answer) = tokio::time::timeout(patience, answer).await else {
         let seconds = patience.as_secs();
         let message = format!("no complete response within {seconds} seconds");
@@ -157,10 +167,7 @@ fn check_response(answer: Answer, was_conditional: bool) -> Result<Usable, Faile
     match status {
         200 => {}
         304 if was_conditional => return Ok(Usable::NotModified),
-        _ => {
-            let message = format!("expected status 200; the response has {status}");
-            return Err(Failed::new("status", message));
-        }
+        _ => return Err(Failed::of_status(status)),
     }
     let content_type = text_of(&headers, &CONTENT_TYPE).unwrap_or_default();
     let content_type = content_type.split(';').next().unwrap_or_default().trim();
@@ -168,7 +175,7 @@ fn check_response(answer: Answer, was_conditional: bool) -> Result<Usable, Faile
         let message = format!("expected Markdown or HTML; the response is {content_type}");
         return Err(Failed::new("json", message));
     }
-    let markdown = markdown(body)?;
+    let markdown = markdown(body.into())?;
     Ok(Usable::Text {
         markdown,
         etag: text_of(&headers, &ETAG),
@@ -190,7 +197,7 @@ mod tests {
     fn checked(status: u16, content_type: &str, body: &str) -> Result<Usable, &'static str> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, content_type.parse().unwrap());
-        let body = body.as_bytes().to_vec();
+        let body = body.as_bytes().to_vec().into();
         let answer = Answer {
             status,
             headers,

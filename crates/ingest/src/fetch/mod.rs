@@ -2,8 +2,7 @@
 //! are available as Markdown and HTML.
 //!
 //! 1. `wanted`: lists the addresses that live products name, with the results of earlier fetches
-//! 2. `download`: requests them, few of one host at a time (`turns`); `answer` checks responses, a `text_spool` stores
-//!    texts
+//! 2. `download`: requests them, few of one host at a time; `answer` checks responses, a `text_spool` stores texts
 //! 3. `publish`: puts the texts on products, as one revision
 //! 4. `report`: requests, failures, changes
 //!
@@ -14,7 +13,6 @@ mod answer;
 mod download;
 mod publish;
 mod report;
-mod turns;
 mod wanted;
 
 use std::time::Duration;

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 
 use super::answer::Failed;
-use super::turns::MAX_SILENT;
+use super::download::MAX_SILENT;
 use super::wanted::{Address, Fetched, Wanted};
 use crate::escape::single_line;
 use crate::load::plan::Listing;

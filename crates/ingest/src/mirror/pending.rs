@@ -1,5 +1,6 @@
 //! Changes of the source that wait, in a temporary file, until they make a copy of one moment.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -7,10 +8,17 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use anyhow::{Context as _, bail};
+use serde::Deserialize;
+use vitrine_client::{Change, Json};
+use vitrine_model::code::ProductCode;
 
 use super::NO_TEMPORARY_FILE;
-use super::feed::Change;
-use super::pages::{MAX_CATALOG_BYTES, MAX_PRODUCTS};
+use crate::load::report::shown;
+
+/// Maximum number of products of a catalog.
+pub(super) const MAX_PRODUCTS: usize = 10_000_000;
+/// Maximum length of all products, in bytes.
+pub(super) const MAX_CATALOG_BYTES: u64 = 64 << 30;
 
 /// The newest change of each product.
 #[derive(Debug)]
@@ -40,14 +48,28 @@ impl Pending {
     }
 
     /// Takes the changes of an answer, which replace earlier ones of the same products.
-    pub(super) fn take(&mut self, changes: Vec<Change>) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// If a change isn't one of a product of its code, or all changes are too long.
+    pub(super) fn take(&mut self, changes: Vec<Change<Json>>) -> anyhow::Result<()> {
         let mut lines = String::new();
-        for Change { code, product } in changes {
+        for Change { code, product, .. } in changes {
+            // Removed codes are checked too: they wait in memory.
+            let is_code = code.parse::<ProductCode>().is_ok();
+            let is_of_code = match &product {
+                Some(product) => is_code && code_of(product)? == code,
+                None => is_code,
+            };
+            if !is_of_code {
+                let code = shown(&format!("{code:?}"));
+                bail!("the change of {code} isn't one of a product of that code");
+            }
             let place = product.map(|product| {
                 let start = self.length + lines.len() as u64;
-                lines.push_str(&product);
+                lines.push_str(&one_line(&product));
                 lines.push('\n');
-                start..start + product.len() as u64
+                start..self.length + lines.len() as u64 - 1
             });
             let before = self.places.insert(code.into(), place);
             self.has_outdated |= before.flatten().is_some();
@@ -87,23 +109,40 @@ impl Pending {
     }
 }
 
+/// Returns the code of a product.
+pub(super) fn code_of(product: &Json) -> anyhow::Result<String> {
+    #[derive(Deserialize)]
+    struct Coded {
+        code: String,
+    }
+    let Coded { code } = product
+        .parse()
+        .context("the page has a product without a code")?;
+    Ok(code)
+}
+
+/// Returns a product on one line. Line breaks within strings are escaped, so these are between values.
+pub(super) fn one_line(product: &Json) -> Cow<'_, str> {
+    match product.get().contains(['\n', '\r']) {
+        true => Cow::Owned(product.get().replace(['\n', '\r'], " ")),
+        false => Cow::Borrowed(product.get()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Seek as _};
 
     use super::*;
 
-    fn change(code: &str, product: Option<&str>) -> Change {
-        Change {
-            code: code.to_owned(),
-            product: product.map(str::to_owned),
-        }
+    fn changes(json: &str) -> Vec<Change<Json>> {
+        serde_json::from_str(json).unwrap()
     }
 
-    fn finished(answers: Vec<Vec<Change>>) -> (String, Vec<String>) {
+    fn finished(answers: &[&str]) -> (String, Vec<String>) {
         let mut pending = Pending::new().unwrap();
-        for changes in answers {
-            pending.take(changes).unwrap();
+        for answer in answers {
+            pending.take(changes(answer)).unwrap();
         }
         let (mut file, gone) = pending.finish().unwrap();
         let mut lines = String::new();
@@ -113,28 +152,42 @@ mod tests {
     }
 
     #[test]
-    fn newest_change_of_each_product_remains() {
-        let first = || {
-            vec![
-                change("A", Some("a1")),
-                change("B", Some("b1")),
-                change("C", None),
-            ]
-        };
-        let gone = |codes: &[&str]| codes.iter().map(ToString::to_string).collect::<Vec<_>>();
+    fn newest_change_of_each_product_remains_to_the_letter() {
+        let first = r#"[{"code":"A","product":{"code":"A",
+            "n":1.0E+2}},{"code":"B","product":{"code":"B"}},{"code":"C","product":null}]"#;
+        let a = r#"{"code":"A",             "n":1.0E+2}"#;
+        let b = r#"{"code":"B"}"#;
         assert_eq!(
-            finished(vec![first()]),
-            ("a1\nb1\n".to_owned(), gone(&["C"]))
+            finished(&[first]),
+            (format!("{a}\n{b}\n"), vec!["C".to_owned()])
         );
-        let second = vec![
-            change("A", Some("a22")),
-            change("B", None),
-            change("C", Some("c")),
-        ];
+        let second = r#"[{"code":"A","product":{"code":"A","n":2}},{"code":"B","product":null},
+            {"code":"C","product":{"code":"C"}}]"#;
+        let lines = "{\"code\":\"A\",\"n\":2}\n{\"code\":\"C\"}\n";
         assert_eq!(
-            finished(vec![first(), second]),
-            ("a22\nc\n".to_owned(), gone(&["B"]))
+            finished(&[first, second]),
+            (lines.to_owned(), vec!["B".to_owned()])
         );
-        assert_eq!(finished(Vec::new()), (String::new(), Vec::new()));
+        assert_eq!(finished(&[]), (String::new(), Vec::new()));
+    }
+
+    #[test]
+    fn changes_of_other_codes_are_refused() {
+        let long = "x".repeat(401);
+        for (json, expected) in [
+            (
+                r#"[{"code":"A","product":{"code":"B"}}]"#.to_owned(),
+                "isn't one of a product of that code",
+            ),
+            (r#"[{"code":"A","product":7}]"#.to_owned(), "without a code"),
+            (
+                format!(r#"[{{"code":"{long}","product":null}}]"#),
+                "isn't one of a product of that code",
+            ),
+        ] {
+            let refused = Pending::new().unwrap().take(changes(&json));
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains(expected), "{json}: {refused}");
+        }
     }
 }

@@ -5,12 +5,13 @@ use std::io::{self, Read as _, Seek as _};
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
+use vitrine_client::ApiVersion;
 use vitrine_store::Store;
 
-use super::feed::Token;
+use super::feed;
 use super::loaded_revision;
 use super::state::{Held, Publishing, id_before};
-use super::version::SourceVersion;
+use super::walk::{self, Walk};
 use crate::load::apply::{Mode, Retirement, hexadecimal};
 use crate::load::report::{Outcome, Place, Report};
 
@@ -21,9 +22,27 @@ pub struct Changes {
     /// Codes of products that aren't visible any more; none if the records are the whole catalog.
     pub(super) gone: Option<Vec<String>>,
     pub(super) is_without_records: bool,
-    pub(super) next: Token,
-    pub(super) version: SourceVersion,
+    pub(super) origin: Origin,
     pub(super) arrived: Instant,
+}
+
+/// Origin of changes, which tells what follows them.
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// The feed: the token of what follows, and the API version of both.
+    Feed { next: String, version: ApiVersion },
+    /// The pages of a source without a feed.
+    Pages(Walk),
+}
+
+impl Origin {
+    /// Returns the path of what was read.
+    pub(super) fn path(&self) -> &'static str {
+        match self {
+            Self::Feed { .. } => feed::PATH,
+            Self::Pages(_) => walk::PATH,
+        }
+    }
 }
 
 impl Changes {
@@ -51,7 +70,10 @@ impl Changes {
     /// Returns what the digest of their revision begins with: no other load has the same digest, even if its input is the
     /// same, or as empty as one of removals.
     pub(super) fn digest_prefix(&self) -> Vec<u8> {
-        let mut prefix = format!("changes before {}\n", self.next.as_str());
+        let Origin::Feed { next, .. } = &self.origin else {
+            return Vec::new();
+        };
+        let mut prefix = format!("changes before {next}\n");
         for code in self.gone.iter().flatten() {
             prefix.push_str(code);
             prefix.push('\n');
@@ -60,14 +82,18 @@ impl Changes {
         prefix.into_bytes()
     }
 
-    /// Returns their publish after a revision.
-    pub(super) fn publishing(&mut self, after: Option<String>) -> io::Result<Publishing> {
-        Ok(Publishing {
-            token: self.next.clone(),
-            version: self.version,
-            source_digest: self.source_digest()?,
+    /// Returns their publish after a revision, if it has a token to go on from.
+    pub(super) fn publishing(&mut self, after: Option<String>) -> io::Result<Option<Publishing>> {
+        let source_digest = self.source_digest()?;
+        let Origin::Feed { next, version } = &self.origin else {
+            return Ok(None);
+        };
+        Ok(Some(Publishing {
+            token: next.clone(),
+            version: *version,
+            source_digest,
             after,
-        })
+        }))
     }
 
     /// Returns the digest that their revision will note, and rewinds the records.

@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
+use vitrine_client::ApiVersion;
 use vitrine_store::{Store, StoreError};
 
 use super::TextForm;
-use super::feed::Token;
-use super::version::SourceVersion;
 
 /// Version of the file's format.
 const FORMAT: u32 = 1;
@@ -23,10 +22,10 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Held {
     /// Token for what changes after it.
-    pub(super) token: Token,
+    pub(super) token: String,
     /// API version that the copy and the token are of.
     #[serde(default)]
-    pub(super) version: SourceVersion,
+    pub(super) version: ApiVersion,
     /// Id of the revision that is the copy.
     pub(super) revision_id: String,
     /// Number of products, if it is known.
@@ -37,10 +36,10 @@ pub(super) struct Held {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Publishing {
     /// Token of the copy that it makes.
-    pub(super) token: Token,
+    pub(super) token: String,
     /// API version that the copy and the token are of.
     #[serde(default)]
-    pub(super) version: SourceVersion,
+    pub(super) version: ApiVersion,
     /// Digest of its input, as the revision notes it.
     pub(super) source_digest: String,
     /// Id of the revision before; none for the first one.

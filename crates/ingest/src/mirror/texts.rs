@@ -9,18 +9,17 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek as _, Write as _};
 use std::ops::Range;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tokio::task::JoinSet;
-use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
+use vitrine_model::content::{TextDigest, TextName};
 use vitrine_store::Store;
 use vitrine_store::record::Moment;
-use vitrine_wire::error::ErrorType;
 
 use super::NO_TEMPORARY_FILE;
-use super::source::{Source, WithKey, error_type};
+use super::source::Source;
 use crate::text_spool::TextSpool;
 
 /// Maximum number of concurrent requests.
@@ -150,9 +149,8 @@ fn with_markdown(
                     .and_then(Value::as_str)
                     .is_some_and(|address| address.strip_prefix(source.base()) == Some(&target));
                 if is_own {
-                    return Err(
-                        source.wrong(&target, "status 404 for a text that its catalog names")
-                    );
+                    let error = anyhow!("status 404 for a text that its catalog names");
+                    return Err(source.failed(&target, error));
                 }
             }
         }
@@ -171,34 +169,21 @@ async fn fetch_new(
     store: &Store,
     wanted: BTreeSet<TextDigest>,
 ) -> anyhow::Result<TextSpool> {
-    let mut spool = TextSpool::new();
-    let mut running = JoinSet::new();
+    let mut missing = Vec::new();
     for digest in wanted {
-        if store.text(&digest)?.is_some() {
-            continue;
+        if store.text(&digest)?.is_none() {
+            missing.push(digest);
         }
-        if running.len() >= AT_A_TIME {
-            keep(running.join_next().await, &mut spool)?;
-        }
-        let source = source.clone();
-        running.spawn(async move { fetch(&source, &digest).await });
     }
-    while !running.is_empty() {
-        keep(running.join_next().await, &mut spool)?;
+    let mut spool = TextSpool::new();
+    let texts = missing.into_iter().map(|digest| fetch(source, digest));
+    let mut texts = stream::iter(texts).buffer_unordered(AT_A_TIME);
+    while let Some(text) = texts.try_next().await? {
+        if let Some(markdown) = text {
+            spool.put(&markdown).context(NO_TEMPORARY_FILE)?;
+        }
     }
     Ok(spool)
-}
-
-type Fetched = Result<anyhow::Result<Option<String>>, tokio::task::JoinError>;
-
-fn keep(fetched: Option<Fetched>, spool: &mut TextSpool) -> anyhow::Result<()> {
-    let Some(fetched) = fetched else {
-        return Ok(());
-    };
-    if let Some(markdown) = fetched.context("a task ended early")?? {
-        spool.put(&markdown).context(NO_TEMPORARY_FILE)?;
-    }
-    Ok(())
 }
 
 /// Returns the Markdown, if the source or the store has it.
@@ -215,25 +200,18 @@ fn markdown(
 }
 
 /// Fetches a text of the source; `None` if it has none with this digest.
-async fn fetch(source: &Source, digest: &TextDigest) -> anyhow::Result<Option<String>> {
-    let target = target(digest);
-    let max_bytes = PackedMarkdown::MAX_LENGTH_BYTES;
-    let answer = source.get(&target, WithKey::No, None, max_bytes).await?;
-    match answer.status {
-        200 => {}
-        404 if error_type(&answer.body) == Some(ErrorType::NotFound) => return Ok(None),
-        _ => return Err(source.unexpected(&target, &answer)),
+async fn fetch(source: &Source, digest: TextDigest) -> anyhow::Result<Option<String>> {
+    let target = target(&digest);
+    let url = format!("{}{target}", source.base());
+    match source.texts.text(&url).await {
+        Ok(markdown) if TextDigest::of(&markdown) == digest => Ok(Some(markdown)),
+        Ok(_) => {
+            let error = anyhow!("status 200, but the text isn't the one of this digest");
+            Err(source.failed(&target, error))
+        }
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(source.failed(&target, error)),
     }
-    String::from_utf8(answer.body)
-        .ok()
-        .filter(|markdown| TextDigest::of(markdown) == *digest)
-        .map(Some)
-        .ok_or_else(|| {
-            source.wrong(
-                &target,
-                "status 200, but the text isn't the one of this digest",
-            )
-        })
 }
 
 #[cfg(test)]

@@ -170,6 +170,6 @@ async fn fetch(client: &Client, source: ImageSource, address: &str) -> Option<Im
     let content_type = sniff::content_type(&answer.body).filter(|_| answer.status == 200)?;
     Some(Image {
         content_type,
-        bytes: answer.body.into(),
+        bytes: answer.body,
     })
 }

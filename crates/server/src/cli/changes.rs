@@ -119,7 +119,7 @@ impl ChangesCommand {
         }
         let mut last: Option<String> = None;
         loop {
-            let page = match client.changes_page(&request) {
+            let page = match client.wait(request.page()) {
                 Err(error) if error.is_changes_gone() => {
                     return self
                         .refuse(anyhow::Error::new(error).context(client.base_url().to_owned()));
@@ -162,7 +162,7 @@ impl ChangesCommand {
         let mut out = output::stdout();
         let mut has_token = stored.is_some();
         let mut is_away = false;
-        for event in client.sync(request, stored) {
+        for event in client.iter(request.sync(stored)) {
             match event.with_context(|| client.base_url().to_owned())? {
                 SyncEvent::StartOver if has_token => {
                     return self.refuse(anyhow!(

@@ -56,7 +56,7 @@ impl Get {
         let format = self.format.or_for_programs(FormatName::Json);
         let client = self.remote.client()?;
         let product: Json = client
-            .product_as(&self.code, content)
+            .wait(client.product_as(&self.code, content))
             .with_context(|| client.base_url().to_owned())?;
         let text = match format {
             FormatName::Table => table(&product)?,

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use comfy_table::Table;
 use vitrine_client::blocking::Client;
-use vitrine_client::{Decimal, Detail, Json, Product, ProductsRequest};
+use vitrine_client::{Decimal, DenominationType, Detail, Json, Open, Product, ProductsRequest};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::export;
 use vitrine_ingest::load::report::shown;
@@ -99,7 +99,7 @@ impl List {
     ) -> anyhow::Result<()> {
         let mut left = self.limit.unwrap_or(u64::MAX);
         let mut last = None;
-        for page in client.pages(self.request(client)) {
+        for page in client.iter(self.request(client).pages()) {
             let page = page.with_context(|| match &last {
                 Some(last) => format!(
                     "{}: interrupted; continue with --after {last}",
@@ -206,7 +206,7 @@ fn format_amounts(product: &Product) -> String {
         Detail::GiftCard(card) => {
             let amounts = &card.denominations;
             match (&amounts.denomination_type, &amounts.available_list) {
-                (vitrine_client::DenominationType::Fixed, Some(list)) => abbreviated(list),
+                (Open::Known(DenominationType::Fixed), Some(list)) => abbreviated(list),
                 _ => span(&amounts.minimum_value, &amounts.maximum_value),
             }
         }

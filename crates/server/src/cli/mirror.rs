@@ -15,12 +15,11 @@ use vitrine_ingest::load::LoadSettings;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_ingest::load::plan::Listing;
 use vitrine_ingest::load::report::Report;
-use vitrine_ingest::mirror::RoundOutcome;
-use vitrine_ingest::mirror::follow::{Follower, News};
-use vitrine_ingest::mirror::source::{Insecure, KEY_VARIABLE, Source, requested_pause};
+use vitrine_ingest::mirror::source::{
+    DEFAULT_RETRIES, Insecure, KEY_VARIABLE, Source, requested_pause,
+};
 use vitrine_ingest::mirror::state::StateFile;
-use vitrine_ingest::mirror::{Mirror, TextForm, outcome};
-use vitrine_ingest::outside::retry::Retries;
+use vitrine_ingest::mirror::{Mirror, News, RoundOutcome, TextForm, Wait, outcome};
 use vitrine_store::{IfMissing, Store};
 
 use super::load::{operator, print_report};
@@ -49,8 +48,7 @@ Environment:
 
 /// Mirror another server of this API: its whole catalog replaces the store's, in one transaction.
 ///
-/// The catalog is read page by page as of one moment, with retries, and nothing is changed before all of it was
-/// read. Products that the source doesn't have are retired. The copy has what its key sees: under an assortment a part of
+/// The catalog is read as of one moment, with retries, and nothing is changed before all of it was read. Products that the source doesn't have are retired. The copy has what its key sees: under an assortment a part of
 /// the catalog, at the discounts of that key.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -75,7 +73,7 @@ pub(super) struct MirrorCommand {
     #[arg(long, value_name = "FILE", requires = "follow")]
     state_file: Option<PathBuf>,
     /// Number of retries of a request that fails, with growing pauses.
-    #[arg(long, value_name = "N", default_value_t = Retries::default().most)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_RETRIES)]
     retries: u32,
     /// Send the key over plain http to another machine, although others on the network can read it.
     #[arg(long)]
@@ -95,9 +93,6 @@ pub(super) struct MirrorCommand {
 
 /// Default pause between two rounds with a source without a feed of changes.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(60);
-
-/// Pause after changes, so that the changes of a restless source are published together.
-const CHANGES_PAUSE: Duration = Duration::from_millis(100);
 
 /// Maximum pause after a failure to follow.
 const MAX_FAILURE_PAUSE: Duration = Duration::from_secs(30);
@@ -130,27 +125,24 @@ impl MirrorCommand {
         let state = self.state_file.as_deref().map(StateFile::open);
         let state = state.transpose()?;
         let store = store.open(IfMissing::Create)?;
-        let follower = match self.follow {
-            true => Some(Follower::new(source.clone(), texts, state, &store)?),
-            false => None,
+        let wait = match self.follow {
+            true => Wait::Yes,
+            false => Wait::No,
         };
         let mut run = MirrorRun {
             store: &store,
-            mirror: Mirror::new(source, texts),
+            mirror: Mirror::new(source, texts, wait, state, &store)?,
             settings,
             output: self.output,
             metrics,
+            follows: self.follow,
         };
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build()?;
         runtime.block_on(async {
-            match (follower, self.every) {
-                (Some(follower), pause) => {
-                    let pause = pause.unwrap_or(DEFAULT_PAUSE);
-                    run.run_following(follower, pause, shutdown_signal()?).await
-                }
-                (None, Some(pause)) => run.run_every(pause, shutdown_signal()?).await,
-                (None, None) => run.run_once().await,
+            match self.every.or(self.follow.then_some(DEFAULT_PAUSE)) {
+                Some(pause) => run.run_every(pause, shutdown_signal()?).await,
+                None => run.run_once().await,
             }
         })
     }
@@ -163,11 +155,7 @@ impl MirrorCommand {
             true => Insecure::Allow,
             false => Insecure::Refuse,
         };
-        let retries = Retries {
-            most: self.retries,
-            ..Retries::default()
-        };
-        Source::new(&self.from, &key, insecure, retries)
+        Source::new(&self.from, &key, insecure, self.retries)
     }
 }
 
@@ -185,16 +173,10 @@ fn shutdown_signal() -> anyhow::Result<ShutdownSignal> {
 /// Result of a round.
 struct RoundResult {
     ended: anyhow::Result<Report>,
+    /// True if the source had no news for a mirror that follows it.
+    is_silent: bool,
     /// Result of writing the metrics.
     recorded: anyhow::Result<()>,
-}
-
-impl RoundResult {
-    /// Returns the pause after the round: the usual one, or the longer one that the source asked for.
-    fn pause(&self, usual: Duration) -> Duration {
-        let requested = self.ended.as_ref().err().and_then(requested_pause);
-        requested.map_or(usual, |requested| requested.max(usual))
-    }
 }
 
 /// Rounds of one run.
@@ -205,11 +187,15 @@ struct MirrorRun<'s> {
     settings: LoadSettings,
     output: OutputArgs,
     metrics: Option<Metrics>,
+    /// True with `--follow`.
+    follows: bool,
 }
 
 impl MirrorRun<'_> {
     async fn run_once(&mut self) -> anyhow::Result<Outcome> {
-        let RoundResult { ended, recorded } = self.round().await;
+        let RoundResult {
+            ended, recorded, ..
+        } = self.round().await;
         // The round's own error comes first, since it matters more.
         let report = ended?;
         let outcome = print_report(&report, self.output, PlanArgs::default())?;
@@ -235,7 +221,7 @@ impl MirrorRun<'_> {
                 round = self.round() => round,
                 () = &mut shutdown => return Ok(Outcome::Done),
             };
-            let pause = round.pause(pause);
+            let pause = self.pause_after(&round.ended, pause);
             self.log(round)?;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -244,73 +230,22 @@ impl MirrorRun<'_> {
         }
     }
 
-    async fn run_following(
-        &mut self,
-        mut follower: Follower,
-        pause: Duration,
-        mut shutdown: ShutdownSignal,
-    ) -> anyhow::Result<Outcome> {
-        loop {
-            let pause = tokio::select! {
-                // As in `run_every`, a load isn't interrupted.
-                pause = self.follow(&mut follower, pause) => pause?,
-                () = &mut shutdown => return Ok(Outcome::Done),
-            };
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = &mut shutdown => return Ok(Outcome::Done),
+    /// Returns the pause after a round: `every`, or the longer one that the source asked for. While the source is followed,
+    /// its requests have pauses of their own.
+    fn pause_after(&self, ended: &anyhow::Result<Report>, every: Duration) -> Duration {
+        match ended {
+            Ok(report) if outcome(report).is_success() && self.mirror.is_following() => {
+                Duration::ZERO
+            }
+            Ok(_) => every,
+            Err(error) => {
+                let pause = match self.follows {
+                    true => jitter::slight(every.min(MAX_FAILURE_PAUSE)),
+                    false => every,
+                };
+                requested_pause(error).map_or(pause, |requested| requested.max(pause))
             }
         }
-    }
-
-    /// Waits for changes and loads them. Returns the pause before the next round; `every` is the one after a refusal, and
-    /// between polls.
-    async fn follow(&mut self, follower: &mut Follower, every: Duration) -> io::Result<Duration> {
-        let (ended, took) = match follower.fetch(self.store).await {
-            Ok(News::NoFeed) => {
-                let round = self.round().await;
-                let pause = round.pause(every);
-                self.log(round)?;
-                return Ok(pause);
-            }
-            Ok(News::None { pause }) => {
-                let round = Round {
-                    outcome: RoundOutcome::Unchanged,
-                    products: follower.products(),
-                    took: Duration::ZERO,
-                    is_following: follower.is_following(),
-                };
-                if let Err(error) = self.record(&round) {
-                    log_error(&error);
-                }
-                return Ok(pause);
-            }
-            Ok(News::Changes(changes)) => {
-                let arrived = changes.arrived();
-                let ended = follower.load(self.store, changes, self.settings.clone());
-                let Some(ended) = ended.transpose() else {
-                    // Another command has published meanwhile; the next round reads the whole catalog.
-                    return Ok(CHANGES_PAUSE);
-                };
-                (ended, arrived.elapsed())
-            }
-            Err(error) => (Err(error), Duration::ZERO),
-        };
-        let outcome = ended.as_ref().map_or(RoundOutcome::Failed, outcome);
-        let recorded = self.record(&Round {
-            outcome,
-            products: follower.products(),
-            took,
-            is_following: follower.is_following(),
-        });
-        let round = RoundResult { ended, recorded };
-        let pause = round.pause(match outcome {
-            RoundOutcome::Published | RoundOutcome::Unchanged => CHANGES_PAUSE,
-            RoundOutcome::Refused => every,
-            RoundOutcome::Failed => jitter::slight(every.min(MAX_FAILURE_PAUSE)),
-        });
-        self.log(round)?;
-        Ok(pause)
     }
 
     fn record(&mut self, round: &Round) -> anyhow::Result<()> {
@@ -320,28 +255,44 @@ impl MirrorRun<'_> {
 
     /// Runs one round: fetches, loads, and records both.
     async fn round(&mut self) -> RoundResult {
-        let started = Instant::now();
-        let mut products = None;
-        let ended = match self.mirror.fetch(self.store).await {
-            Ok(fetched) => {
-                products = Some(fetched.products() as u64);
-                self.mirror.load(self.store, fetched, self.settings.clone())
+        let mut started = Instant::now();
+        let (ended, is_silent) = loop {
+            match self.mirror.fetch(self.store).await {
+                Ok(News::Unchanged) => break (Ok(self.mirror.unchanged()), self.follows),
+                Ok(News::Changes(changes)) => {
+                    if self.mirror.is_following() {
+                        started = changes.arrived();
+                    }
+                    let ended = self.mirror.load(self.store, changes, self.settings.clone());
+                    // If another command has published meanwhile, the whole catalog is fetched.
+                    if let Some(ended) = ended.transpose() {
+                        break (ended, false);
+                    }
+                }
+                Err(error) => break (Err(error), false),
             }
-            Err(error) => Err(error),
         };
+        let is_following = self.mirror.is_following();
         let recorded = self.record(&Round {
             outcome: ended.as_ref().map_or(RoundOutcome::Failed, outcome),
-            products,
-            took: started.elapsed(),
-            is_following: false,
+            products: self.mirror.products(),
+            took: match is_following && (is_silent || ended.is_err()) {
+                true => Duration::ZERO,
+                false => started.elapsed(),
+            },
+            is_following,
         });
-        RoundResult { ended, recorded }
+        RoundResult {
+            ended,
+            is_silent,
+            recorded,
+        }
     }
 
     /// Logs the result of a round: in full if the source's catalog was refused; a failure to write its metrics,
     /// separately.
-    fn log(&self, RoundResult { ended, recorded }: RoundResult) -> io::Result<()> {
-        let report = match ended {
+    fn log(&self, round: RoundResult) -> io::Result<()> {
+        let report = match round.ended {
             Ok(report) => report,
             Err(error) => {
                 let error = format!("{:#}", nothing_was_changed(error));
@@ -349,6 +300,13 @@ impl MirrorRun<'_> {
                 return Ok(());
             }
         };
+        if let Err(error) = round.recorded {
+            let error = format!("{:#}", error.context(report.describe_outcome()));
+            tracing::error!("{}", single_line(&error));
+        }
+        if round.is_silent {
+            return Ok(());
+        }
         let (word, text) = (outcome(&report), report.to_text(Listing::Complete));
         let summary = text.lines().last().unwrap_or_default();
         match word {
@@ -358,14 +316,6 @@ impl MirrorRun<'_> {
         if self.output.json {
             print_json(&report.to_json())?;
         }
-        if let Err(error) = recorded {
-            log_error(&error.context(report.describe_outcome()));
-        }
         Ok(())
     }
-}
-
-fn log_error(error: &anyhow::Error) {
-    let error = format!("{error:#}");
-    tracing::error!("{}", single_line(&error));
 }

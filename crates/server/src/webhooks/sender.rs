@@ -266,7 +266,7 @@ fn reason(error: &reqwest::Error) -> String {
     }
     let text = match error {
         _ if error.is_timeout() => "the connection took too long",
-        _ if outside::is_about_certificates(error) => "its certificate isn't valid for it",
+        _ if outside::is_certificate_error(error) => "its certificate isn't valid for it",
         _ if error.is_connect() => "can't connect",
         _ => "the connection broke",
     };

@@ -231,7 +231,7 @@ fn client_syncs_through_restarts_of_its_server() {
     let client = client.expect("a client");
     let mut copy = BTreeMap::new();
     // Pages of few changes: walks have several.
-    let mut events = client.sync(client.changes().limit(7), None);
+    let mut events = client.iter(client.changes().limit(7).sync(None));
     assert!(settle(&mut events, &mut copy));
     assert_eq!(written(&copy), list(&server, &key, ""));
     for step in 1..5 {

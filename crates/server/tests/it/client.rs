@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use vitrine_client::{
-    Client, Content, ErrorType, FaultType, Key, Product, Retries, State, blocking,
+    Client, Content, ErrorType, FaultType, Key, Open, Product, Retries, State, blocking,
 };
 
 use crate::harness::{Server, Store, block_on, gift_card, text};
@@ -23,7 +23,7 @@ fn every_product_is_written_again_byte_for_byte_in_every_form() {
     let server = store.serve();
     let client = client(&server, &key);
     let products: Vec<Product> = client
-        .all(client.products().limit(10))
+        .iter(client.products().limit(10).stream())
         .collect::<Result<_, _>>()
         .expect("all products");
     let list = server.get(&key, "/v2/product").json();
@@ -42,14 +42,18 @@ fn every_product_is_written_again_byte_for_byte_in_every_form() {
         };
         assert_eq!(written(&product), served("url"));
         assert_eq!(
-            written(&client.product(code).expect("a product")),
+            written(&client.wait(client.product(code)).expect("a product")),
             served("url")
         );
-        let markdown = client.product_markdown(code).expect("a product");
+        let markdown = client
+            .wait(client.product_markdown(code))
+            .expect("a product");
         assert_eq!(written(&markdown), served("md"));
-        let html = client.product_html(code).expect("a product");
+        let html = client.wait(client.product_html(code)).expect("a product");
         assert_eq!(written(&html), served("html"));
-        let raw: vitrine_client::Json = client.product_as(code, Content::Md).expect("a product");
+        let raw: vitrine_client::Json = client
+            .wait(client.product_as(code, Content::Md))
+            .expect("a product");
         assert_eq!(raw.get(), served("md"));
     }
 }
@@ -64,14 +68,14 @@ fn filters_and_lists_are_those_of_the_contract() {
     let key = store.key("client", &[]);
     let server = store.serve();
     let client = client(&server, &key);
-    client.ping().expect("a pong");
+    client.wait(client.ping()).expect("a pong");
     let list = client
         .products()
         .countries(["SE", "DE"])
         .orderable()
         .limit(3);
     let target = "/v2/product?countries_redeemable_in=SE&countries_redeemable_in=DE&is_orderable=true&limit=3";
-    let page = client.page(&list).expect("a page");
+    let page = client.wait(list.page()).expect("a page");
     let codes: Vec<String> = page
         .catalog
         .iter()
@@ -79,19 +83,21 @@ fn filters_and_lists_are_those_of_the_contract() {
         .collect();
     assert_eq!(codes, server.get(&key, target).codes());
     let after = page.pagination.cursors.after.expect("a cursor");
-    let next = client.page(&list.clone().after(&after)).expect("a page");
+    let next = client
+        .wait(list.clone().after(&after).page())
+        .expect("a page");
     assert!(next.catalog.iter().all(|product| product.code > after));
     let back = client
-        .page(&list.before(&next.catalog[0].code))
+        .wait(list.before(&next.catalog[0].code).page())
         .expect("a page");
     assert_eq!(back.catalog, page.catalog);
 
-    let countries = client.countries().expect("countries");
+    let countries = client.wait(client.countries()).expect("countries");
     assert!(countries.contains(&"SE".to_owned()));
-    for category in client.categories().expect("categories") {
+    for category in client.wait(client.categories()).expect("categories") {
         let list = client.products().category(&category.code);
         let products = client
-            .all(list)
+            .iter(list.stream())
             .collect::<Result<Vec<_>, _>>()
             .expect("products");
         assert!(!products.is_empty(), "{category:?}");
@@ -101,12 +107,12 @@ fn filters_and_lists_are_those_of_the_contract() {
                 .all(|product| product.categories.contains(&category.code))
         );
     }
-    let states: BTreeSet<State> = client
-        .all(client.products())
+    let states: BTreeSet<Open<State>> = client
+        .iter(client.products().stream())
         .map(|product| product.expect("one").state)
         .collect();
     assert!(
-        states.iter().all(|state| State::KNOWN.contains(state)),
+        states.iter().all(|state| state.known().is_some()),
         "{states:?}"
     );
 }
@@ -117,20 +123,26 @@ fn texts_are_found_by_their_addresses() {
     let key = store.key("client", &[]);
     let server = store.serve();
     let client = client(&server, &key);
-    let addresses = client.product("BRIARWICK-GB").expect("a product");
+    let addresses = client
+        .wait(client.product("BRIARWICK-GB"))
+        .expect("a product");
     let address = addresses
         .content_resources()
         .expect("texts")
         .description_markdown_url
         .clone();
-    let markdown = client.product_markdown("BRIARWICK-GB").expect("a product");
+    let markdown = client
+        .wait(client.product_markdown("BRIARWICK-GB"))
+        .expect("a product");
     let markdown = markdown
         .content_resources()
         .expect("texts")
         .description_md
         .clone();
     assert_eq!(
-        client.text(&address.expect("an address")).expect("a text"),
+        client
+            .wait(client.text(&address.expect("an address")))
+            .expect("a text"),
         markdown.expect("Markdown")
     );
 }
@@ -145,33 +157,29 @@ fn server_errors_reach_the_caller() {
         assert!(!format!("{error} {error:?}").contains(key));
         error.api().expect("an error of the contract").clone()
     };
-    let api = refusal(&key, &|client| client.product("NONE").expect_err("none"));
-    assert_eq!((api.error_type, api.status), (ErrorType::NotFound, 404));
+    let api = refusal(&key, &|client| {
+        client.wait(client.product("NONE")).expect_err("none")
+    });
+    assert!(api.error_type == ErrorType::NotFound && api.status == 404);
     assert!(api.request_id.is_some());
     let api = refusal("wrong.key", &|client| {
-        client.ping().expect_err("a wrong key")
+        client.wait(client.ping()).expect_err("a wrong key")
     });
-    assert_eq!(
-        (api.error_type, api.status),
-        (ErrorType::InvalidApiKey, 401)
-    );
+    assert!(api.error_type == ErrorType::InvalidApiKey && api.status == 401);
     let api = refusal(&key, &|client| {
-        client.page(&client.products().limit(501)).expect_err("501")
+        client
+            .wait(client.products().limit(501).page())
+            .expect_err("501")
     });
-    assert_eq!(
-        (api.error_type, api.status),
-        (ErrorType::PaginationError, 400)
-    );
+    assert!(api.error_type == ErrorType::PaginationError && api.status == 400);
     assert_eq!(api.details[0].fault_type, FaultType::OutOfRange);
     let empty = Store::new();
     let key = empty.key("client", &[]);
     let server = empty.serve();
     let key = Key::new(&key).expect("a key");
     let client = Client::builder(&base(&server), key).retries(Retries::none());
-    let error = blocking::Client::build(client)
-        .expect("a client")
-        .ping()
-        .expect_err("no catalog");
+    let client = blocking::Client::build(client).expect("a client");
+    let error = client.wait(client.ping()).expect_err("no catalog");
     let api = error.api().expect("an error of the contract");
     assert_eq!(api.error_type, ErrorType::Unavailable);
     assert!(api.retry_after.is_some());
@@ -188,25 +196,34 @@ fn answer_from_the_cache_costs_no_quota() {
         blocking::Client::build(builder.cache_bytes(cache_bytes)).expect("a client")
     };
     let client = builder(1 << 20);
-    let first = client.product("BRIARWICK-GB").expect("a product");
+    let first = client
+        .wait(client.product("BRIARWICK-GB"))
+        .expect("a product");
     for _ in 0..5 {
-        assert_eq!(client.product("BRIARWICK-GB").expect("a product"), first);
+        assert_eq!(
+            client
+                .wait(client.product("BRIARWICK-GB"))
+                .expect("a product"),
+            first
+        );
     }
     let plain = builder(0);
     plain
-        .product("BRIARWICK-GB")
+        .wait(plain.product("BRIARWICK-GB"))
         .expect("the last one of the quota");
-    let error = plain.product("BRIARWICK-GB").expect_err("no quota is left");
+    let error = plain
+        .wait(plain.product("BRIARWICK-GB"))
+        .expect_err("no quota is left");
     let api = error.api().expect("an error of the contract");
     assert_eq!(api.error_type, ErrorType::RateLimited);
     assert!(api.retry_after.is_some_and(|pause| !pause.is_zero()));
     client
-        .product("BRIARWICK-GB")
+        .wait(client.product("BRIARWICK-GB"))
         .expect("a product from the cache");
     // What changed is new, in the cache too.
     store.load_products(&[gift_card("BRIARWICK-GB")]);
     crate::harness::wait_for("the change", || {
-        let error = client.product("BRIARWICK-GB").err()?;
+        let error = client.wait(client.product("BRIARWICK-GB")).err()?;
         (error.api()?.error_type == ErrorType::RateLimited).then_some(())
     });
 }

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::{Value, json};
 
 use crate::harness::{SAMPLE, Store, gift_card, text};
-use crate::mirror_source::{Cutter, Fake, TLS_FILES, answer, base, json, mirror, mirrored, page};
+use crate::mirror_source::{
+    Cutter, Fake, TLS_FILES, answer, base, json, mirror, mirrored, page, without_feed,
+};
 
 const KEY: &str = "partner.S3CRETs3cretS3CRETs3cret";
 
@@ -25,16 +27,16 @@ fn sources_that_break_the_contract_are_refused() {
     let a = gift_card("A");
     let cases: [(&str, Vec<u8>); 11] = [
         (
-            "is that the address of a server",
+            "it isn't application/json; is a server of this contract at that address?",
             answer("200 OK\r\nContent-Type: text/html", "<html>"),
         ),
         (
-            "isn't a page of this API",
+            "the answer can't be read",
             json("200 OK", "{\"catalog\": 1}"),
         ),
-        ("isn't a page of this API", json("200 OK", "[]")),
+        ("the answer can't be read", json("200 OK", "[]")),
         (
-            "isn't a page of this API",
+            "the answer can't be read",
             json("200 OK", "{\"catalog\": ["),
         ),
         (
@@ -46,32 +48,32 @@ fn sources_that_break_the_contract_are_refused() {
             page(std::slice::from_ref(&a), None),
         ),
         (
-            "the product \"A\" was on an earlier page",
+            "the product \"A\" isn't in order; cursors must not lead back",
             page(&[a.clone(), a.clone()], Some("A")),
         ),
         // Each page is the same one: the cursor leads back.
         (
-            "the product \"A\" was on an earlier page",
+            "the product \"A\" isn't in order; cursors must not lead back",
             page(&[a], Some("A")),
         ),
         (
-            "status 401 invalid_api_key",
+            "is the key in VITRINE_MIRROR_KEY one of that server?): invalid_api_key (401): [key]",
             json(
                 "401 No",
                 &format!("{{\"type\":\"invalid_api_key\",\"message\":\"{KEY}\"}}"),
             ),
         ),
         (
-            "status 404, without an error of this API",
+            "status 404: no error as the contract has it",
             answer("404 No", KEY),
         ),
         (
-            "status 503 unavailable; retries didn't help",
+            "tried 2 times: unavailable (503)",
             json("503 No\r\nRetry-After: 0", "{\"type\":\"unavailable\"}"),
         ),
     ];
     for (expected, answer) in cases {
-        let fake = Fake::start(move |_| answer.clone());
+        let fake = Fake::start(without_feed(move |_| answer.clone()));
         let (code, said) = refused(&store, &fake.base(), &[]);
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(expected), "{expected}: {said}");
@@ -96,7 +98,9 @@ fn absent_source_and_unknown_key_are_reported() {
     let (code, said) = refused(&store, &base(&server), &[]);
     assert_eq!(code, Some(1), "{said}");
     assert!(
-        said.contains("401 invalid_api_key; is the key in VITRINE_MIRROR_KEY"),
+        said.contains(
+            "is the key in VITRINE_MIRROR_KEY one of that server?): invalid_api_key (401)"
+        ),
         "{said}"
     );
     let gone = base(&server);
@@ -142,15 +146,17 @@ fn faults_of_the_source_are_reported_by_its_address() {
     let mut wrong = gift_card("B");
     wrong["currency"] = json!("EURO");
     let products = [gift_card("A"), wrong];
-    let fake = Fake::start(move |target| match target.contains("after=") {
-        true => page(&[], None),
-        false => page(&products, Some("B")),
-    });
+    let fake = Fake::start(without_feed(move |target| {
+        match target.contains("after=") {
+            true => page(&[], None),
+            false => page(&products, Some("B")),
+        }
+    }));
     let (code, said) = refused(&store, &fake.base(), &[]);
     assert_eq!(code, Some(3), "{said}");
     let place = format!("{}/v2/product:2  B  /currency", fake.base());
     assert!(said.contains(&place), "{place}: {said}");
-    let empty = Fake::start(|_| page(&[], None));
+    let empty = Fake::start(without_feed(|_| page(&[], None)));
     let (code, said) = refused(&store, &empty.base(), &["--json"]);
     assert_eq!(code, Some(3), "{said}");
     let report: Value = serde_json::from_str(&said).expect("a report");
@@ -170,23 +176,23 @@ fn missing_texts_fail_the_mirror() {
         (
             "https://a.example",
             answer("404 No", "gone"),
-            "status 404, without an error",
+            "status 404: no error",
         ),
         (
             "",
-            answer("200 OK", "# Another"),
+            answer("200 OK\r\nContent-Type: text/markdown", "# Another"),
             "isn't the one of this digest",
         ),
         (
             "",
             json("500 No", "{\"type\":\"internal_server_error\"}"),
-            "retries didn't help",
+            "tried 2 times: internal_server_error (500)",
         ),
     ] {
         let address = format!("/v2/texts/{digest}.md");
         let own = std::sync::Arc::new(std::sync::OnceLock::<String>::new());
         let (late, sent) = (own.clone(), address.clone());
-        let fake = Fake::start(move |target| {
+        let fake = Fake::start(without_feed(move |target| {
             if target.starts_with("/v2/texts/") {
                 return text_answer.clone();
             }
@@ -198,7 +204,7 @@ fn missing_texts_fail_the_mirror() {
                 true => page(&[], None),
                 false => page(&[product], Some("A")),
             }
-        });
+        }));
         let prefix = if prefix.is_empty() {
             fake.base()
         } else {
@@ -274,10 +280,12 @@ fn catalog_over_cut_connections_is_whole_or_absent() {
 fn certificates_are_those_of_the_system() {
     let store = Store::new();
     let products = [gift_card("A")];
-    let fake = Fake::start_tls(move |target| match target.contains("after=") {
-        true => page(&[], None),
-        false => page(&products, Some("A")),
-    });
+    let fake = Fake::start_tls(without_feed(move |target| {
+        match target.contains("after=") {
+            true => page(&[], None),
+            false => page(&products, Some("A")),
+        }
+    }));
     let run = |authorities: &str| {
         let mut command = store.command(&["mirror", "--from", &fake.tls_base()]);
         command
@@ -291,7 +299,10 @@ fn certificates_are_those_of_the_system() {
     let output = run("/dev/null");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("its certificate isn't trusted"), "{said}");
+    assert!(
+        said.contains("the server's certificate isn't trusted"),
+        "{said}"
+    );
     assert_eq!(fake.connections(), 1, "another try wouldn't mend it");
     assert_eq!(fake.heads().len(), 0, "the key was sent");
     let output = run(&format!("{TLS_FILES}/authority.pem"));

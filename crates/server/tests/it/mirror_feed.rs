@@ -178,7 +178,7 @@ fn stray_refusals_do_not_end_following() {
         let errors = copy.path("errors");
         holds(
             &errors,
-            &format!("status {}, without an error", &stray[..3]),
+            &format!("status {}: no error as the contract has it", &stray[..3]),
         );
         holds(&errors, "published: revision 2: 1 created");
         let said = std::fs::read_to_string(&errors).expect("a file");
@@ -223,7 +223,7 @@ fn feed_that_was_seen_is_asked_for_at_every_poll() {
     assert!(pages < 20, "{pages} pages of polls without the feed");
     // A failure meanwhile is one of polling.
     phase.store(2, Ordering::Relaxed);
-    holds(&errors, "status 503 unavailable");
+    holds(&errors, "unavailable (503)");
     holds(&metrics, "vitrine_mirror_following 0\n");
 }
 
@@ -290,7 +290,7 @@ fn feeds_that_break_the_contract_change_nothing() {
     for (body, expected) in [
         (
             in_json("200 OK", "{\"changes\": 1}"),
-            "isn't a page of changes",
+            "the answer can't be read, at `changes`",
         ),
         (
             answer("200 OK\r\nContent-Type: text/html", "<html>"),
@@ -307,11 +307,11 @@ fn feeds_that_break_the_contract_change_nothing() {
         ),
         (
             in_json("410 Gone", "{\"type\":\"changes_gone\"}"),
-            "status 410 changes_gone",
+            "changes_gone (410)",
         ),
         (
             in_json("503 No", "{\"type\":\"unavailable\"}"),
-            "status 503 unavailable",
+            "unavailable (503)",
         ),
         (
             in_json("401 No", &format!("{{\"message\":\"{KEY}\"}}")),

@@ -67,6 +67,16 @@ pub fn json(status: &str, body: &str) -> Vec<u8> {
     answer(&format!("{status}\r\nContent-Type: application/json"), body)
 }
 
+/// Answers of a source without a feed of changes: those to other targets are `answer`'s.
+pub fn without_feed(
+    answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
+) -> impl Fn(&str) -> Vec<u8> + Send + Sync + 'static {
+    move |target| match target.starts_with("/v2/product/changes") {
+        true => json("404 Not Found", "{\"type\":\"not_found\"}"),
+        false => answer(target),
+    }
+}
+
 /// A page of products.
 pub fn page(products: &[serde_json::Value], after: Option<&str>) -> Vec<u8> {
     let cursors = serde_json::json!({"before": after, "after": after});

@@ -102,7 +102,8 @@ fn followed_copy_begins_anew_with_a_newer_version() {
     // The source has still no other version: the token is good.
     let walks = || {
         let heads = fake.heads();
-        heads.iter().filter(|head| target_of(head) == FEED).count()
+        let is_walk = |head: &&String| target_of(head) == FEED && !is_newest(head);
+        heads.iter().filter(is_walk).count()
     };
     let walked = walks();
     let waits = || {
@@ -152,6 +153,7 @@ fn copy_is_never_of_two_versions() {
     let of_pages = Fake::start_by_head(|head| {
         let (target, is_newest) = (target_of(head), is_newest(head));
         match target {
+            FEED => in_json("404 Not Found", "{\"type\":\"not_found\"}"),
             target if target.ends_with("after=A") && is_newest => refusal(),
             target if target.ends_with("after=A") => page(&[product("B", false)], Some("B")),
             target if target.ends_with("after=B") => page(&[], None),

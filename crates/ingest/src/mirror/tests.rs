@@ -7,12 +7,10 @@ use std::sync::Arc;
 use serde_json::json;
 use vitrine_store::IfMissing;
 
+use super::source::Insecure;
 use super::*;
 use crate::load::apply::Mode;
 use crate::load::guard::Allowance;
-use crate::mirror::source::Insecure;
-use crate::mirror::version::SourceVersion;
-use crate::outside::retry::Retries;
 
 /// A store, and the mirror's state file, in a directory.
 struct Case {
@@ -48,15 +46,17 @@ fn changes(codes: &[&str], gone: &[&str], next: &str) -> Changes {
         records: records(codes),
         gone: Some(gone.iter().map(ToString::to_string).collect()),
         is_without_records: codes.is_empty(),
-        next: next.to_owned().try_into().unwrap(),
-        version: SourceVersion::V2026_12_01,
+        origin: Origin::Feed {
+            next: next.to_owned(),
+            version: NEWEST,
+        },
         arrived: Instant::now(),
     }
 }
 
 impl Case {
     /// A store whose live revision, of these products, is the copy.
-    fn of(codes: &[&str]) -> (Self, Follower) {
+    fn of(codes: &[&str]) -> (Self, Mirror) {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", directory.path().join("store.db").display());
         let case = Self {
@@ -64,21 +64,22 @@ impl Case {
             directory,
         };
         case.load(codes, Mode::Replace);
-        let source = Source::new("http://[::1]", "a.b", Insecure::Refuse, Retries::default());
-        let mut follower = Follower::new(
+        let source = Source::new("http://[::1]", "a.b", Insecure::Refuse, 0);
+        let mut mirror = Mirror::new(
             source.unwrap(),
             TextForm::Addresses,
+            Wait::Yes,
             Some(case.state()),
             &case.store,
         )
         .unwrap();
-        follower.held = Some(Held {
-            token: "first".to_owned().try_into().unwrap(),
-            version: SourceVersion::V2026_12_01,
+        mirror.held = Some(Held {
+            token: "first".to_owned(),
+            version: NEWEST,
             revision_id: case.live().unwrap(),
             products: None,
         });
-        (case, follower)
+        (case, mirror)
     }
 
     fn state(&self) -> StateFile {
@@ -102,40 +103,40 @@ impl Case {
     }
 
     /// Returns the token that a restart goes on from.
-    fn resumed(&self, follower: &Follower) -> Option<String> {
-        let (base, texts) = (follower.source.base(), follower.texts);
+    fn resumed(&self, mirror: &Mirror) -> Option<String> {
+        let (base, texts) = (mirror.source.base(), mirror.texts);
         let held = self.state().held(&self.store, base, texts).unwrap();
-        held.map(|held| held.token.as_str().to_owned())
+        held.map(|held| held.token)
     }
 }
 
 #[test]
 fn changes_of_another_revision_are_not_published() {
-    let (case, mut follower) = Case::of(&["A", "B"]);
+    let (case, mut mirror) = Case::of(&["A", "B"]);
     case.load(&["FOREIGN"], Mode::Replace);
     let foreign = case.live();
     let changes = changes(&["C"], &[], "second");
-    let loaded = follower.load(&case.store, changes, settings(Mode::Replace));
-    assert!(loaded.unwrap().is_none() && follower.held.is_none());
+    let loaded = mirror.load(&case.store, changes, settings(Mode::Replace));
+    assert!(loaded.unwrap().is_none() && mirror.held.is_none());
     assert_eq!(case.live(), foreign);
-    assert_eq!(case.resumed(&follower), None);
+    assert_eq!(case.resumed(&mirror), None);
 }
 
 #[test]
 fn removals_of_others_are_not_taken_for_a_publish() {
     let removal = || changes(&[], &["B"], "second");
-    let (case, mut follower) = Case::of(&["A", "B", "C"]);
+    let (case, mut mirror) = Case::of(&["A", "B", "C"]);
     // As if it was killed before the transaction, and an operator did the same.
     let before = case.live();
-    follower.save(Some(removal().publishing(before.clone()).unwrap()));
+    mirror.save(removal().publishing(before.clone()).unwrap());
     case.load(&[], removal().mode("input"));
-    assert_eq!(case.resumed(&follower), None);
+    assert_eq!(case.resumed(&mirror), None);
     // As if it was killed after the transaction.
-    let (case, mut follower) = Case::of(&["A", "B", "C"]);
+    let (case, mut mirror) = Case::of(&["A", "B", "C"]);
     let before = case.live();
-    let loaded = follower.load(&case.store, removal(), settings(Mode::Replace));
+    let loaded = mirror.load(&case.store, removal(), settings(Mode::Replace));
     assert!(outcome(&loaded.unwrap().unwrap()).is_success());
-    follower.held = None;
-    follower.save(Some(removal().publishing(before).unwrap()));
-    assert_eq!(case.resumed(&follower).as_deref(), Some("second"));
+    mirror.held = None;
+    mirror.save(removal().publishing(before).unwrap());
+    assert_eq!(case.resumed(&mirror).as_deref(), Some("second"));
 }
