@@ -6,23 +6,13 @@ use vitrine_model::snapshot::{Block, BlockBuilder};
 use super::batches::{Batch, BuildError, Found, Worker, WorkerPool};
 
 /// Maker of blocks, on one thread.
+#[derive(Default)]
 pub(super) struct BlockMaker {
     builder: BlockBuilder,
     rendered: Vec<u8>,
     /// Blocks, each with the number of its batch.
     numbered: Vec<(usize, Block)>,
     found: Found,
-}
-
-impl Default for BlockMaker {
-    fn default() -> Self {
-        Self {
-            builder: BlockBuilder::default(),
-            rendered: Vec::new(),
-            numbered: Vec::new(),
-            found: Found::default(),
-        }
-    }
 }
 
 impl Worker for BlockMaker {
