@@ -139,7 +139,8 @@ impl Decimal {
     /// Returns an encoded number; `None` if it can't be one.
     pub(crate) fn from_bits(bits: u128) -> Option<Self> {
         let number = Self(bits);
-        (number.scale() as usize <= Self::MAX_DIGITS).then_some(number)
+        let is_scaled = number.scale() as usize <= Self::MAX_DIGITS;
+        (is_scaled && number.digits() < POWERS[Self::MAX_DIGITS]).then_some(number)
     }
 
     /// Returns the text, with all fraction digits.
