@@ -221,8 +221,8 @@ impl crate::Store {
         })
     }
 
-    /// Accepts the assortments as they are: [`assortments_accepted`](crate::record::StoreState::assortments_accepted) becomes later than before. Servers may
-    /// have known newer ones, if the database was put back by its own tools.
+    /// Accepts the assortments as they are: [`assortments_accepted`](crate::record::StoreState::assortments_accepted) becomes
+    /// later than before. Servers may have known newer ones, if the database was put back by its own tools.
     pub fn accept_assortments(&self, context: &AuditContext) -> Result<(), StoreError> {
         let committed = FailPoint::AssortmentsCommitted;
         self.db().write(Lock::Keys, committed, WRITING, |tx| {
