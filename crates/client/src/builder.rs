@@ -9,7 +9,7 @@ use crate::address::{base_url, is_loopback};
 use crate::cache::Cache;
 use crate::client::{Client, Inner};
 use crate::key::{BadKey, Key};
-use crate::retry::Retries;
+use crate::retry::{OnRetry, Retries, ignore};
 use crate::tls;
 use crate::version::ApiVersion;
 
@@ -67,6 +67,7 @@ pub struct ClientBuilder {
     base_url: String,
     key: Key,
     retries: Retries,
+    on_retry: OnRetry,
     connect_timeout: Duration,
     timeout: Duration,
     most_body_bytes: usize,
@@ -84,6 +85,7 @@ impl ClientBuilder {
             base_url: base_url.to_owned(),
             key,
             retries: Retries::default(),
+            on_retry: ignore,
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(30),
             most_body_bytes: 64 << 20,
@@ -100,6 +102,14 @@ impl ClientBuilder {
     #[must_use]
     pub fn retries(mut self, retries: Retries) -> Self {
         self.retries = retries;
+        self
+    }
+
+    /// Sets what is called before the pause of each retry, such as a log. A sync has [`Retrying`](crate::SyncEvent::Retrying)
+    /// in its place.
+    #[must_use]
+    pub fn on_retry(mut self, on_retry: OnRetry) -> Self {
+        self.on_retry = on_retry;
         self
     }
 
@@ -192,6 +202,7 @@ impl ClientBuilder {
             base_url: base_url.into(),
             key: self.key,
             retries: self.retries,
+            on_retry: self.on_retry,
             timeout: self.timeout,
             most_body_bytes: self.most_body_bytes,
             cache: Cache::new(self.cache_bytes),

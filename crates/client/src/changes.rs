@@ -139,7 +139,7 @@ impl<T: DeserializeOwned> ChangesRequest<T> {
             longest_total: retries.longest_total.saturating_add(self.hold()),
             ..retries
         };
-        with_retries(&retries, || self.attempt()).await
+        with_retries(&retries, self.client.0.on_retry, || self.attempt()).await
     }
 
     /// Fetches one page, without retries.

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::key::Key;
 use crate::list::ProductsRequest;
 use crate::product::Product;
-use crate::retry::Retries;
+use crate::retry::{OnRetry, Retries};
 use crate::version::ApiVersion;
 
 /// Form of a product's texts.
@@ -59,6 +59,7 @@ pub(crate) struct Inner {
     pub(crate) base_url: String,
     pub(crate) key: Key,
     pub(crate) retries: Retries,
+    pub(crate) on_retry: OnRetry,
     /// Timeout of one attempt.
     pub(crate) timeout: Duration,
     pub(crate) most_body_bytes: usize,

@@ -253,6 +253,21 @@ pub struct ParameterFault {
     pub location: Vec<String>,
 }
 
+/// Maximum length of a text of the server that is kept, in bytes: a log has room for it.
+const MAX_TEXT_BYTES: usize = 1_000;
+
+/// Maximum number of faults that are kept, and of parts of a place.
+const MAX_DETAILS: usize = 100;
+
+/// Cuts a text of the server at the maximum length.
+pub(crate) fn cut(mut text: String) -> String {
+    if text.len() > MAX_TEXT_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+        text.push('…');
+    }
+    text
+}
+
 /// Body of an error. Only the type is required.
 #[derive(Deserialize)]
 pub(crate) struct ErrorBody {
@@ -266,7 +281,7 @@ pub(crate) struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// Returns the error, with the key redacted in all texts.
+    /// Returns the error, with the key redacted in all texts, and long ones cut.
     pub(crate) fn into_error(
         self,
         key: &Key,
@@ -274,16 +289,20 @@ impl ErrorBody {
         request_id: Option<String>,
         retry_after: Option<Duration>,
     ) -> ApiError {
-        let details = self.details.into_iter().map(|fault| ParameterFault {
-            fault_type: Open::from(&*key.redact(fault.fault_type.as_str())),
-            message: key.redact(&fault.message),
-            location: fault.location.iter().map(|part| key.redact(part)).collect(),
+        let clean = |text: &str| cut(key.redact(text));
+        let details = self.details.into_iter().take(MAX_DETAILS);
+        let details = details.map(|fault| ParameterFault {
+            fault_type: Open::from(&*clean(fault.fault_type.as_str())),
+            message: clean(&fault.message),
+            location: (fault.location.iter().take(MAX_DETAILS))
+                .map(|part| clean(part))
+                .collect(),
         });
         ApiError {
             status,
-            error_type: Open::from(&*key.redact(self.error_type.as_str())),
-            message: key.redact(&self.message),
-            help: self.help.map(|help| key.redact(&help)),
+            error_type: Open::from(&*clean(self.error_type.as_str())),
+            message: clean(&self.message),
+            help: self.help.map(|help| clean(&help)),
             details: details.collect(),
             request_id: request_id.map(|id| key.redact(&id)),
             retry_after,

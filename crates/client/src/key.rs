@@ -50,7 +50,8 @@ impl Key {
     }
 
     /// Redacts the key and its secret in an untrusted text.
-    pub(crate) fn redact(&self, text: &str) -> String {
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
         let key = self.text();
         let text = text.replace(key, REDACTED);
         match key.split_once('.') {

@@ -23,6 +23,8 @@ pub(crate) struct Answer<'p> {
     pub(crate) has_more: bool,
     /// Time for which the server was allowed to hold the answer; `None` if it was asked for the state of the copy.
     pub(crate) wait: Option<Duration>,
+    /// True if the server asks for a pause (`Retry-After`), which the caller makes.
+    pub(crate) asks_for_pause: bool,
 }
 
 /// Pauses between requests.
@@ -68,6 +70,8 @@ impl Pacing {
             // The server looked at products that this client doesn't see.
             (true, None, _) => !answer.is_same_token && self.empty_pages < MAX_EMPTY_PAGES,
             (false, Some(_), _) => !answer.is_same_token,
+            // A server that holds no more answers says when to ask again.
+            (false, None, Some(_)) if answer.asks_for_pause => true,
             (false, None, Some(wait)) => !wait.is_zero() && elapsed >= wait / 2,
             (false, None, None) => true,
         };
@@ -117,6 +121,7 @@ mod tests {
             is_same_token: false,
             has_more,
             wait,
+            asks_for_pause: false,
         }
     }
 
@@ -145,6 +150,11 @@ mod tests {
         }
         let held = answer(None, false, Some(WAIT));
         assert_eq!(pacing.after_page(&held, now, now + WAIT), Duration::ZERO);
+        let full = Answer {
+            asks_for_pause: true,
+            ..held
+        };
+        assert_eq!(pacing.after_page(&full, now, now), first_pause);
         assert_eq!(pacing.setbacks, 0);
     }
 

@@ -27,7 +27,15 @@ pub struct Retries {
     pub longest_pause: Duration,
     /// Maximum duration of all attempts and pauses together. Default: 60 s.
     pub longest_total: Duration,
+    /// Maximum `Retry-After` that a sync waits for. Default: an hour.
+    pub longest_requested: Duration,
 }
+
+/// Callback with the failure of an attempt, and the pause before the next one.
+pub type OnRetry = fn(&Error, Duration);
+
+/// Ignores that an attempt failed.
+pub(crate) fn ignore(_: &Error, _: Duration) {}
 
 impl Default for Retries {
     fn default() -> Self {
@@ -36,6 +44,7 @@ impl Default for Retries {
             first_pause: Duration::from_millis(200),
             longest_pause: Duration::from_secs(10),
             longest_total: Duration::from_secs(60),
+            longest_requested: Duration::from_secs(60 * 60),
         }
     }
 }
@@ -76,12 +85,16 @@ impl Retries {
     }
 }
 
-/// Calls `attempt` until it succeeds, fails permanently, or was the last attempt.
+/// Calls `attempt` until it succeeds, fails permanently, or was the last attempt. `on_retry` is called before each pause.
 ///
 /// # Errors
 ///
 /// The error of a permanent failure, or [`Error::GaveUp`] after the last of several attempts.
-pub async fn with_retries<T, F>(retries: &Retries, mut attempt: impl FnMut() -> F) -> Result<T>
+pub async fn with_retries<T, F>(
+    retries: &Retries,
+    on_retry: OnRetry,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {
@@ -96,7 +109,10 @@ where
         };
         tries += 1;
         match retries.delay_before_retry(tries, started.elapsed(), &failure) {
-            Some(pause) => sleep(pause).await,
+            Some(pause) => {
+                on_retry(&failure, pause);
+                sleep(pause).await;
+            }
             // A permanent failure is returned as itself, even after transient ones.
             None if tries == 1 || !failure.is_transient() => return Err(failure),
             None => {
@@ -188,7 +204,7 @@ mod tests {
         };
         for (failures, expected) in [(0, 1), (1, 2), (4, 5), (5, 5), (99, 5)] {
             let tries = Cell::new(0);
-            let came = with_retries(&retries, || async {
+            let came = with_retries(&retries, ignore, || async {
                 tries.set(tries.get() + 1);
                 match tries.get() > failures {
                     true => Ok(7),
@@ -210,7 +226,7 @@ mod tests {
             longest_total: Duration::ZERO,
             ..Retries::default()
         };
-        let came: Result<u8> = with_retries(&retries, std::future::pending).await;
+        let came: Result<u8> = with_retries(&retries, ignore, std::future::pending).await;
         assert!(matches!(came, Err(Error::Timeout)), "{came:?}");
     }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Result;
 use crate::client::Inner;
-use crate::error::{Error, ErrorBody, Escaped};
+use crate::error::{Error, ErrorBody, Escaped, cut};
 use crate::retry::with_retries;
 use crate::transport::{Answer, send};
 
@@ -38,7 +38,7 @@ impl Inner {
             let request = self.json_request(&url).header(IF_NONE_MATCH, etag);
             self.attempt(request, JSON)
         };
-        let answer = with_retries(&self.retries, attempt).await?;
+        let answer = with_retries(&self.retries, self.on_retry, attempt).await?;
         Ok((answer.status != 304).then_some(answer))
     }
 
@@ -85,7 +85,7 @@ impl Inner {
             };
             self.attempt(request, media_type)
         };
-        let mut answer = with_retries(&self.retries, attempt).await?;
+        let mut answer = with_retries(&self.retries, self.on_retry, attempt).await?;
         if answer.status != 304 {
             if let Some(cache) = &self.cache {
                 cache.put(url, answer.headers.get(ETAG), &answer.body);
@@ -150,7 +150,7 @@ impl Inner {
                 Err(placed) => (placed.path().to_string(), placed.into_inner().to_string()),
                 Ok(_) => (".".to_owned(), error.to_string()),
             };
-            let clean = |text: &str| Escaped(&self.key.redact(text)).to_string();
+            let clean = |text: &str| Escaped(&cut(self.key.redact(text))).to_string();
             Error::Decode {
                 place: clean(&place),
                 what: clean(&what),

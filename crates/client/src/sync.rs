@@ -19,9 +19,6 @@ use crate::stream::Results;
 /// Default time for which the server may hold an answer: below the time limits of common proxies.
 const DEFAULT_WAIT: Duration = Duration::from_secs(45);
 
-/// Maximum `Retry-After` that is waited for.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
-
 /// Event of a sync. `T` is the type of each product.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -115,9 +112,10 @@ impl<T: DeserializeOwned> Sync<T> {
             is_same_token: self.request.since.as_ref() == Some(&page.next),
             has_more: page.has_more,
             wait: self.request.wait,
+            asks_for_pause: page.retry_after.is_some_and(|pause| !pause.is_zero()),
         };
         let pause = self.pacing.after_page(&answer, sent, Instant::now());
-        self.pause = pause.saturating_add(requested(page.retry_after));
+        self.pause = pause.saturating_add(self.requested(page.retry_after));
         // A walk of one page shows one moment, one of several pages doesn't.
         self.is_at_rest =
             !page.has_more && self.is_walk_start && (self.is_at_rest || page.changes.is_empty());
@@ -138,7 +136,7 @@ impl<T: DeserializeOwned> Sync<T> {
             return Err(error);
         }
         let pause = self.pacing.after_failure(Instant::now());
-        self.pause = pause.saturating_add(requested(error.retry_after()));
+        self.pause = pause.saturating_add(self.requested(error.retry_after()));
         if is_gone && self.request.since.take().is_some() {
             self.pacing.restart_walk();
             (self.is_walk_start, self.is_at_rest) = (true, true);
@@ -146,11 +144,12 @@ impl<T: DeserializeOwned> Sync<T> {
         }
         Ok(SyncEvent::Retrying(error))
     }
-}
 
-/// Returns the pause that a server asked for, up to the maximum.
-fn requested(retry_after: Option<Duration>) -> Duration {
-    retry_after.unwrap_or_default().min(MAX_RETRY_AFTER)
+    /// Returns the pause that a server asked for, up to the maximum.
+    fn requested(&self, retry_after: Option<Duration>) -> Duration {
+        let longest = self.request.retries().longest_requested;
+        retry_after.unwrap_or_default().min(longest)
+    }
 }
 
 #[cfg(test)]

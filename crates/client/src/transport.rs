@@ -11,7 +11,7 @@ use reqwest::{RequestBuilder, Response};
 use crate::Result;
 use crate::error::{Error, TRANSIENT_STATUSES};
 
-pub use crate::retry::with_retries;
+pub use crate::retry::{OnRetry, with_retries};
 pub use crate::tls::{default_config as tls_config, is_certificate_error};
 
 /// A response, read completely.

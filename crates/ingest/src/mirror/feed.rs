@@ -1,10 +1,10 @@
 //! The source's feed of changes (docs/contract/changes.md): a sync, whose changes are collected until they make a copy of one
 //! moment.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use vitrine_client::{ApiVersion, Error, ErrorType, Json, Results, SyncEvent};
+use vitrine_client::{ApiVersion, Change, Error, ErrorType, Json, Results, SyncEvent};
 
 use super::pending::Pending;
 use super::source::{MAX_PAUSE, Source, error_type};
@@ -16,6 +16,15 @@ pub(super) const PATH: &str = "/v2/product/changes";
 /// Maximum number of answers until they make a copy of one moment.
 const MAX_ANSWERS: usize = 2 * MAX_PAGES;
 
+/// Minimum time between two whole readings of a source that ends its tokens.
+const MIN_WALK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Maximum number of changes of an answer (docs/contract/changes.md).
+const MAX_CHANGES: usize = 500;
+
+/// Maximum numbers of answers in a row that promise more but don't get on: ones whose codes don't ascend, and empty ones.
+const MAX_IDLE_ANSWERS: [usize; 2] = [10, 1_000];
+
 /// A running sync.
 #[derive(Debug)]
 pub(super) struct Feed {
@@ -25,6 +34,8 @@ pub(super) struct Feed {
     /// Last token.
     token: Option<String>,
     collected: Collected,
+    /// Time at which the source last ended a token.
+    token_ended: Option<Instant>,
 }
 
 /// Changes, which make a copy of one moment once the sync is at rest.
@@ -36,6 +47,10 @@ pub(super) struct Collected {
     /// Time at which the first of the answers arrived.
     pub(super) arrived: Instant,
     answers: usize,
+    /// Last code of the answer before, if that promised more.
+    last_code: Option<String>,
+    /// Numbers of answers in a row that didn't get on, as in [`MAX_IDLE_ANSWERS`].
+    idle_answers: [usize; 2],
 }
 
 impl Collected {
@@ -45,7 +60,39 @@ impl Collected {
             is_whole: false,
             arrived: Instant::now(),
             answers: 0,
+            last_code: None,
+            idle_answers: [0; 2],
         })
+    }
+
+    /// Takes an answer.
+    ///
+    /// # Errors
+    ///
+    /// If it isn't as the contract says, or if answers don't get on.
+    fn take(&mut self, changes: Vec<Change<Json>>, has_more: bool) -> anyhow::Result<()> {
+        if self.answers == 0 {
+            self.arrived = Instant::now();
+        }
+        self.answers += 1;
+        if changes.len() > MAX_CHANGES {
+            bail!("the answer has more than {MAX_CHANGES} changes");
+        }
+        let kind = usize::from(changes.is_empty());
+        let last = changes.last().map(|change| change.code.clone());
+        match has_more && last <= self.last_code {
+            true => self.idle_answers[kind] += 1,
+            false => self.idle_answers = [0; 2],
+        }
+        if self.idle_answers[kind] >= MAX_IDLE_ANSWERS[kind] {
+            bail!("the feed doesn't advance");
+        }
+        self.last_code = last.filter(|_| has_more);
+        self.pending.take(changes)?;
+        if self.answers > MAX_ANSWERS {
+            bail!("the catalog changed during each of {MAX_ANSWERS} answers; try again later");
+        }
+        Ok(())
     }
 }
 
@@ -62,6 +109,7 @@ impl Feed {
             version,
             token,
             collected: Collected::none_yet()?,
+            token_ended: None,
         })
     }
 
@@ -81,6 +129,11 @@ impl Feed {
             match event? {
                 SyncEvent::StartOver => {
                     if self.token.take().is_some() {
+                        let now = Instant::now();
+                        let before = self.token_ended.replace(now);
+                        if before.is_some_and(|before| now - before < MIN_WALK_INTERVAL) {
+                            bail!("the source ended a token that it had just given");
+                        }
                         tracing::warn!("the source ended the token; reading its whole catalog");
                     }
                     self.collected = Collected::none_yet()?;
@@ -98,20 +151,12 @@ impl Feed {
                         bail!("the feed doesn't advance");
                     }
                     let collected = &mut self.collected;
-                    if collected.answers == 0 {
-                        collected.arrived = Instant::now();
-                    }
-                    collected.answers += 1;
-                    collected.pending.take(changes)?;
+                    collected.take(changes, has_more)?;
                     self.token = Some(token.clone());
-                    if at_rest {
+                    // What was collected begins with a copy at rest, or with nothing: so one answer suffices.
+                    if at_rest || (collected.answers == 1 && !has_more) {
                         let next = Collected::none_yet()?;
                         return Ok((std::mem::replace(collected, next), token));
-                    }
-                    if collected.answers > MAX_ANSWERS {
-                        bail!(
-                            "the catalog changed during each of {MAX_ANSWERS} answers; try again later"
-                        );
                     }
                 }
                 SyncEvent::Retrying(error) => {
@@ -144,4 +189,33 @@ pub(super) fn is_absent(error: &Error, is_known: bool) -> bool {
 pub(super) fn is_about_token(error: &Error) -> bool {
     let refused = [ErrorType::PaginationError, ErrorType::BadRequest];
     error.status() == Some(400) && error_type(error).is_some_and(|kind| refused.contains(&kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_whose_codes_do_not_ascend_are_followed_for_a_while_only() {
+        let change = |code: &str| {
+            let json = format!(r#"[{{"code":"{code}","product":null}}]"#);
+            serde_json::from_str::<Vec<Change<Json>>>(&json).unwrap()
+        };
+        let mut ascending = Collected::none_yet().unwrap();
+        // Changes of products that are known already, from the first code again and again.
+        for number in 0..100 {
+            let code = format!("P{}", number % 5);
+            ascending.take(change(&code), true).unwrap();
+        }
+        for (changes, most) in [
+            (change("A"), MAX_IDLE_ANSWERS[0]),
+            (Vec::new(), MAX_IDLE_ANSWERS[1]),
+        ] {
+            let mut collected = Collected::none_yet().unwrap();
+            let taken = (0..2_000).take_while(|_| collected.take(changes.clone(), true).is_ok());
+            assert!((most - 1..=most).contains(&taken.count()));
+            let mut last = Collected::none_yet().unwrap();
+            assert!((0..2_000).all(|_| last.take(changes.clone(), false).is_ok()));
+        }
+    }
 }

@@ -316,6 +316,11 @@ impl Mirror {
         settings: LoadSettings,
     ) -> anyhow::Result<Option<Report>> {
         let is_whole = changes.is_whole();
+        if self.wait == Wait::No && self.retires_all(&changes) {
+            // The next sync reads the whole catalog, and a load of none is refused.
+            (self.held, self.feed) = (None, None);
+            return Ok(None);
+        }
         let before = store.state()?.revision_id;
         let held_id = self.held.as_ref().map(|held| held.revision_id.clone());
         // Unless the changes are published, the sync begins again with the token of the copy.
@@ -368,6 +373,13 @@ impl Mirror {
         // Also after a refusal: what follows it in the history is another writer's.
         self.save(None);
         Ok(Some(report))
+    }
+
+    /// Returns true if changes would leave nothing of the copy.
+    fn retires_all(&self, changes: &Changes) -> bool {
+        let gone = changes.gone.as_ref().map_or(0, Vec::len) as u64;
+        let held = self.held.as_ref().and_then(|held| held.products);
+        changes.is_without_records && gone > 0 && held.is_none_or(|held| gone >= held)
     }
 
     /// Writes the state file. A failure costs a walk after a restart, nothing else.

@@ -45,6 +45,7 @@ pub struct Source {
     pub(super) texts: Client,
     /// Maximum number of retries of a request.
     pub(super) retries: u32,
+    key: Key,
 }
 
 /// Returns the pause that the source asked for with the answer that an error is about (`Retry-After`), up to ten minutes.
@@ -73,11 +74,13 @@ impl Source {
         let http = http.build().context("can't set up an HTTP client")?;
         let mut policy = Retries::default();
         policy.most = retries;
-        policy.first_pause = Duration::from_millis(100);
+        policy.first_pause = Duration::from_millis(200);
         policy.longest_pause = Duration::from_secs(30);
         policy.longest_total = MAX_PAUSE;
-        let mut builder = Client::builder(base, key)
+        policy.longest_requested = MAX_PAUSE;
+        let mut builder = Client::builder(base, key.clone())
             .http_client(http)
+            .on_retry(outside::log_retry)
             .timeout(MAX_ATTEMPT)
             .retries(policy);
         if insecure == Insecure::Allow {
@@ -89,6 +92,7 @@ impl Source {
             oldest: build(builder.clone().api_version(ApiVersion::V2024_02_05))?,
             texts: build(builder.most_body_bytes(MAX_TEXT_BYTES))?,
             retries,
+            key,
         })
     }
 
@@ -107,7 +111,7 @@ impl Source {
         }
     }
 
-    /// Returns an error about a response to a request for `target`.
+    /// Returns an error about a response to a request for `target`, without the key, if the source repeats that.
     pub(super) fn failed(&self, target: &str, error: impl Into<anyhow::Error>) -> anyhow::Error {
         let error = error.into();
         let status = error.downcast_ref().and_then(Error::status);
@@ -117,7 +121,13 @@ impl Source {
             }
             _ => String::new(),
         };
-        error.context(format!("GET {}{target}{advice}", self.base()))
+        let error = error.context(format!("GET {}{target}{advice}", self.base()));
+        let shown = format!("{error:#}");
+        let redacted = self.key.redact(&shown);
+        match redacted == shown {
+            true => error,
+            false => anyhow!(redacted),
+        }
     }
 }
 
@@ -180,6 +190,8 @@ mod tests {
     fn keys_are_never_shown() {
         let source = source("https://catalog.example").unwrap();
         assert!(!format!("{source:?}").contains("s3cret"));
+        let wrong = source.failed("/v2/product", anyhow!("it says partner.s3cret"));
+        assert!(wrong.to_string().ends_with("it says [key]"), "{wrong}");
         for key in ["", "two\nlines-s3cret", "ümlaut-s3cret"] {
             let refused = Source::new(source.base(), key, Insecure::Refuse, 0);
             let refused = format!("{:#}", refused.unwrap_err());

@@ -3,6 +3,7 @@
 //! The source may change during a walk, and then the pages are a mixture of two catalogs. So each walk is followed by a
 //! revalidation of all pages by their entity tags, which is cheap: if none has changed, all were current at the same moment.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Seek as _, Write as _};
 
@@ -21,6 +22,10 @@ pub(super) const PATH: &str = "/v2/product";
 const PAGE_PRODUCTS: u16 = 500;
 /// Maximum number of pages of a catalog.
 pub(super) const MAX_PAGES: usize = MAX_PRODUCTS / PAGE_PRODUCTS as usize;
+/// Maximum length of a cursor, in bytes.
+const MAX_CURSOR_BYTES: usize = 1_024;
+/// Maximum length of an entity tag that is kept, in bytes.
+const MAX_TAG_BYTES: usize = 256;
 /// Maximum number of walks of a catalog that changes meanwhile.
 const MAX_WALKS: usize = 5;
 
@@ -77,7 +82,7 @@ pub(super) async fn read(
     for _ in 0..MAX_WALKS {
         file.set_len(0).context(NO_TEMPORARY_FILE)?;
         file.rewind().context(NO_TEMPORARY_FILE)?;
-        let walk = walk(source, version, file).await?;
+        let walk = walk(source, version, file, MAX_PAGES).await?;
         if walk.is_current(source).await? {
             return Ok(walk);
         }
@@ -88,15 +93,20 @@ pub(super) async fn read(
     )
 }
 
-async fn walk(source: &Source, version: ApiVersion, file: &File) -> anyhow::Result<Walk> {
+async fn walk(
+    source: &Source,
+    version: ApiVersion,
+    file: &File,
+    max_pages: usize,
+) -> anyhow::Result<Walk> {
     let mut out = BufWriter::new(file);
     let (mut pages, mut products, mut bytes) = (Vec::new(), 0, 0);
-    let (mut after, mut last) = (None, String::new());
+    let (mut after, mut codes) = (None, HashSet::new());
     loop {
         let target = target(after.as_deref());
         let page = request(source, version, after.as_deref()).page().await;
         let page = page.map_err(|error| source.failed(&target, error))?;
-        let next = check(&page, &mut last).map_err(|error| source.failed(&target, error))?;
+        let next = check(&page, &mut codes).map_err(|error| source.failed(&target, error))?;
         for product in &page.catalog {
             bytes += product.get().len() as u64;
             writeln!(out, "{}", one_line(product)).context(NO_TEMPORARY_FILE)?;
@@ -105,15 +115,16 @@ async fn walk(source: &Source, version: ApiVersion, file: &File) -> anyhow::Resu
         pages.push(SeenPage {
             after,
             digest: digest(&page),
-            etag: page.etag,
+            // Tags wait in memory, for as many pages as there are.
+            etag: page.etag.filter(|tag| tag.len() <= MAX_TAG_BYTES),
         });
-        if pages.len() > MAX_PAGES || bytes > MAX_CATALOG_BYTES {
-            bail!("the catalog has more than {MAX_PAGES} pages or {MAX_CATALOG_BYTES} bytes");
-        }
-        after = match next {
-            Some(next) => Some(next),
-            None => break,
+        let Some(next) = next else {
+            break;
         };
+        if pages.len() > max_pages || bytes > MAX_CATALOG_BYTES {
+            bail!("the catalog has more than {max_pages} pages or {MAX_CATALOG_BYTES} bytes");
+        }
+        after = Some(next);
     }
     out.flush().context(NO_TEMPORARY_FILE)?;
     Ok(Walk {
@@ -123,9 +134,9 @@ async fn walk(source: &Source, version: ApiVersion, file: &File) -> anyhow::Resu
     })
 }
 
-/// Checks that a page continues a walk whose last product is `last`. Returns the next cursor; `None` of an empty page, which
+/// Checks that a page continues a walk of products with these codes. Returns the next cursor; `None` of an empty page, which
 /// is the end.
-fn check(page: &Page<Json>, last: &mut String) -> anyhow::Result<Option<String>> {
+fn check(page: &Page<Json>, codes: &mut HashSet<Box<str>>) -> anyhow::Result<Option<String>> {
     if page.catalog.is_empty() {
         return Ok(None);
     }
@@ -134,14 +145,16 @@ fn check(page: &Page<Json>, last: &mut String) -> anyhow::Result<Option<String>>
     }
     for product in &page.catalog {
         let code = code_of(product)?;
-        if code <= *last {
+        if !codes.insert(code.as_str().into()) {
             let code = shown(&format!("{code:?}"));
-            bail!("the product {code} isn't in order; cursors must not lead back");
+            bail!("the product {code} was on an earlier page; cursors must not lead back");
         }
-        *last = code;
     }
     let after = page.pagination.cursors.after.clone();
     let after = after.context("a page with products has no cursor `after`")?;
+    if after.is_empty() || after.len() > MAX_CURSOR_BYTES {
+        bail!("its cursor `after` is empty, or longer than {MAX_CURSOR_BYTES} bytes");
+    }
     Ok(Some(after))
 }
 
@@ -223,6 +236,18 @@ mod tests {
         });
         let source = Source::new(&base, "a.b", Insecure::Refuse, 0);
         (source.unwrap(), tags)
+    }
+
+    #[tokio::test]
+    async fn catalog_with_more_pages_than_the_maximum_is_refused() {
+        let (source, _tags) = source(usize::MAX);
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(walk(&source, NEWEST, &file, 1).await.unwrap().products, 1);
+        let refused = walk(&source, NEWEST, &file, 0).await.unwrap_err();
+        assert!(
+            refused.to_string().contains("more than 0 pages"),
+            "{refused}"
+        );
     }
 
     #[tokio::test]

@@ -61,6 +61,11 @@ pub fn same_origin_redirects() -> Policy {
     })
 }
 
+/// Logs that a request failed and is sent again.
+pub fn log_retry(error: &Error, pause: Duration) {
+    tracing::info!(%error, ?pause, "a request failed and is sent again");
+}
+
 /// Sends a request with retries. `request` creates the request of each attempt; a refused address is final.
 ///
 /// # Errors
@@ -78,7 +83,7 @@ pub async fn send_retrying(
             Err(error) => Err(error),
         }
     };
-    with_retries(retries, attempt).await.flatten()
+    with_retries(retries, log_retry, attempt).await.flatten()
 }
 
 #[cfg(test)]

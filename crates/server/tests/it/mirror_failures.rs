@@ -48,12 +48,12 @@ fn sources_that_break_the_contract_are_refused() {
             page(std::slice::from_ref(&a), None),
         ),
         (
-            "the product \"A\" isn't in order; cursors must not lead back",
+            "the product \"A\" was on an earlier page; cursors must not lead back",
             page(&[a.clone(), a.clone()], Some("A")),
         ),
         // Each page is the same one: the cursor leads back.
         (
-            "the product \"A\" isn't in order; cursors must not lead back",
+            "the product \"A\" was on an earlier page; cursors must not lead back",
             page(&[a], Some("A")),
         ),
         (

@@ -284,6 +284,72 @@ fn ended_token_is_answered_by_a_walk() {
 }
 
 #[test]
+fn source_that_ends_each_token_is_read_whole_once() {
+    let fake = Fake::start(|target| match target.contains("since=") {
+        true => in_json("410 Gone", "{\"type\":\"changes_gone\"}"),
+        false => changes(&[named("A", "a")], "given", true),
+    });
+    let copy = Store::new();
+    let mut command = copy.command(&["mirror", "--from", &fake.base()]);
+    let output = command.env("VITRINE_MIRROR_KEY", KEY).output();
+    let output = output.expect("vitrine runs");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("ended a token that it had just given"),
+        "{said}"
+    );
+}
+
+#[test]
+fn source_that_never_rests_is_published_after_a_restart() {
+    let fake = Fake::start(|target| {
+        let token = target.split_once("since=t").map(|(_, rest)| rest);
+        let number = token.and_then(|token| token.split('&').next()?.parse::<u64>().ok());
+        let next = number.map_or(0, |number| number + 1);
+        changes(
+            &[named("A", &format!("Name {next}"))],
+            &format!("t{next}"),
+            false,
+        )
+    });
+    let copy = Store::new();
+    for revision in [2, 4] {
+        let _running = start(&copy, command(&copy, &fake.base(), KEY, &options("1s")));
+        let published = format!("published: revision {revision}: 0 created, 1 changed");
+        holds(&copy.path("errors"), &published);
+        holds(&copy.path("mirror.json"), "\"t");
+    }
+}
+
+#[test]
+fn emptied_source_empties_a_catalog_only_while_it_is_followed() {
+    let is_emptied = Arc::new(AtomicBool::new(false));
+    let emptied = Arc::clone(&is_emptied);
+    let fake = Fake::start(move |target| {
+        match (
+            target.contains("since=full"),
+            emptied.load(Ordering::Relaxed),
+        ) {
+            (true, true) => changes(&[json!({"code": "A", "product": null})], "empty", false),
+            (true, false) => nothing("full"),
+            (false, true) => nothing("empty"),
+            (false, false) => changes(&[named("A", "a")], "full", false),
+        }
+    });
+    let copy = Store::new();
+    let from = ["mirror", "--from", &fake.base(), "--every", "1s"];
+    let mut command = copy.command(&from);
+    command.args(ALLOW_ALL).env("VITRINE_MIRROR_KEY", KEY);
+    let _running = start(&copy, command);
+    let errors = copy.path("errors");
+    holds(&errors, "published: revision 1: 1 created");
+    is_emptied.store(true, Ordering::Relaxed);
+    holds(&errors, "an empty input never empties the catalog");
+    assert!(copy.ok(&["export"]).contains("\"code\":\"A\""));
+}
+
+#[test]
 fn feeds_that_break_the_contract_change_nothing() {
     let store = Store::of(&[gift_card("OLD")]);
     let before = store.ok(&["export"]);
@@ -297,6 +363,10 @@ fn feeds_that_break_the_contract_change_nothing() {
             "isn't application/json",
         ),
         (changes(&[], "same", true), "doesn't advance"),
+        (
+            changes(&vec![named("A", "a"); 501], "n", false),
+            "more than 500 changes",
+        ),
         (
             changes(
                 &[json!({"code": "X", "product": gift_card("Y")})],
