@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_whose_codes_do_not_ascend_are_followed_for_a_while_only() {
+    fn answers_that_do_not_get_on_are_followed_only_for_a_while() {
         let change = |code: &str| {
             let json = format!(r#"[{{"code":"{code}","product":null}}]"#);
             serde_json::from_str::<Vec<Change<Json>>>(&json).unwrap()
