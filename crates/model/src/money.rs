@@ -88,11 +88,10 @@ impl FromStr for Amount {
 
     /// Reads a decimal in any of its spellings (`20`, `20.5`, `20.500`, `020.50`).
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let limit = Decimal::new(1_000_000_000_000_000, 0);
-        let is_amount = |read: &Decimal| *read == read.cut(2) && *read < limit;
-        let read = Decimal::parse(text).filter(is_amount);
-        read.map(|read| Self(read.cut(2).trimmed(2)))
-            .ok_or(Invalid::new(
+        let limit = Decimal::new(100_000_000_000_000_000, 2);
+        let read = Decimal::parse(text).filter(|read| *read == read.cut(2));
+        let amount = read.map(|read| read.cut(2).trimmed(2));
+        (amount.filter(|amount| *amount < limit).map(Self)).ok_or(Invalid::new(
                 "amount",
                 "a decimal amount with a point and at most two significant fraction digits, without comma, sign or exponent, below 10^15, such as `25.50`",
             ))

@@ -36,15 +36,11 @@ pub(super) fn likely_cause(record: &Record, pointer: &str, value: Option<&Node<'
 
 /// Returns true if the point of a decimal may separate thousands: `1.000`, `12.500`.
 fn may_be_thousands(text: &str) -> bool {
-    let Some((whole, rest)) = text.trim().split_once('.') else {
+    let [whole @ .., b'.', a, b, c] = text.trim().as_bytes() else {
         return false;
     };
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    (1..=3).contains(&whole.len())
-        && !whole.starts_with('0')
-        && rest.len() == 3
-        && digits(whole)
-        && digits(rest)
+    let digits = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_digit);
+    (1..=3).contains(&whole.len()) && whole[0] != b'0' && digits(whole) && digits(&[*a, *b, *c])
 }
 
 impl Context<'_> {
