@@ -139,7 +139,12 @@ impl crate::Store {
             let unknown: Vec<&str> = unknown.map(|(_, id)| id.as_str()).collect();
             let changed = match unknown.is_empty() {
                 true => Vec::new(),
-                false => versions(tx, "id = any($1) order by name", values![&unknown[..]])?,
+                // Of a server that starts, all are unknown.
+                false => versions(
+                    tx,
+                    "id = any($1) /*scan*/ order by name",
+                    values![&unknown[..]],
+                )?,
             };
             Ok(LiveAssortments {
                 keys: keys::read(tx, since)?,
