@@ -49,6 +49,7 @@ mod tests {
     use super::*;
 
     const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
     #[test]
     fn only_exact_traceparents_are_read() {
         let read = |text: &'static str| {
