@@ -120,6 +120,14 @@ fn unchanged_source_makes_no_revision() {
     assert_eq!(texts(&log), fetched);
 }
 
+/// Mirrors until the copy holds a text: a source's feed follows its catalog a moment later.
+fn mirrored_until(copy: &Store, source: &Server, key: &str, text: &str) {
+    wait_for(text, || {
+        mirrored(copy, &base(source), key, &["--texts"]);
+        copy.ok(&["export"]).contains(text).then_some(())
+    });
+}
+
 #[test]
 fn shared_and_changed_texts_are_mirrored() {
     let with = |code: &str, description: Value| {
@@ -137,9 +145,8 @@ fn shared_and_changed_texts_are_mirrored() {
     mirrored(&copy, &base(&source), &key, &["--texts"]);
     // B gets a text that the copy holds for A; A's own changes.
     let mut products = vec![with("A", json!("# Changed")), with("B", json!("# Shared"))];
-    let report = original.load_products(&products);
-    source.wait_for_loaded(&report);
-    mirrored(&copy, &base(&source), &key, &["--texts"]);
+    original.load_products(&products);
+    mirrored_until(&copy, &source, &key, "# Changed");
     let copy_key = copy.key("partner", &[]);
     let server = copy.serve_as(PUBLIC_URL);
     let description = |code: &str| {
@@ -165,9 +172,8 @@ fn shared_and_changed_texts_are_mirrored() {
     let lines: Vec<String> = products.iter().map(Value::to_string).collect();
     let lines = lines.join("\n");
     let lines = format!("{},\"voucher\":{detail}}}", &lines[..lines.len() - 1]);
-    let report = original.load(original.write("later.ndjson", lines));
-    source.wait_for_loaded(&report);
-    mirrored(&copy, &base(&source), &key, &["--texts"]);
+    original.load(original.write("later.ndjson", lines));
+    mirrored_until(&copy, &source, &key, "# Later");
     server.wait_for_revision(3);
     let forms = ["url", "md", "html"];
     assert_eq!(
@@ -388,8 +394,7 @@ fn mirror_never_mixes_two_catalogs() {
         seen.len() > 1,
         "the source didn't change meanwhile: {seen:?}"
     );
-    let report = original.load_products(&generation(1_000));
-    source.wait_for_loaded(&report);
-    mirrored(&copy, &base(&source), &key, &[]);
+    original.load_products(&generation(1_000));
+    mirrored_until(&copy, &source, &key, "Generation 1000");
     assert_eq!(names(&copy), BTreeSet::from(["Generation 1000".to_owned()]));
 }
