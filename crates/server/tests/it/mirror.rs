@@ -378,7 +378,7 @@ fn mirror_never_mixes_two_catalogs() {
         });
         // Ends the loads, also where an assertion fails.
         let _end = OnDrop(&done);
-        for _ in 0..12 {
+        for _ in 0..6 {
             let output = mirror(&copy, &base(&source), &key, &["--json"]);
             if output.status.success() {
                 let names = names(&copy);
