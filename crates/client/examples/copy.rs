@@ -53,7 +53,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Opens the file of the copy for more lines. A last line that a kill cut off goes: it is sent again.
 fn open(path: &Path) -> io::Result<File> {
-    let mut file = File::options().read(true).append(true).create(true).open(path)?;
+    let mut file = File::options()
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(path)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let end = bytes.iter().rposition(|byte| *byte == b'\n');

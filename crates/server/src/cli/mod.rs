@@ -369,7 +369,9 @@ mod tests {
     #[test]
     fn only_output_counts_as_broken_pipe() {
         let broken = || anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe));
-        let error = broken().context(CanNotWrite).context("https://catalog.example");
+        let error = broken()
+            .context(CanNotWrite)
+            .context("https://catalog.example");
         assert_eq!(written(Err(error)).unwrap(), Outcome::Done);
         let full = io::Error::from(io::ErrorKind::StorageFull);
         for error in [
