@@ -254,7 +254,7 @@ const API_KEY_DIGEST: Rule = fault(
 );
 const KEY_ASSORTMENT: Rule = fault(
     "key_assortment",
-    "give it another assortment (`vitrine keys assign`), or set that one again (`vitrine assortments set`)",
+    "give it another assortment (`vitrine keys set KEY --assortment NAME`), or set that one again (`vitrine assortments set`)",
 );
 pub(crate) const OPERATOR: Rule = fault(
     "operator",

@@ -154,7 +154,7 @@ pub enum StoreError {
     },
     /// Keys use the assortment.
     #[error(
-        "the assortment {name} is used by {keys} {} ({}{}); nothing was changed, give {} another one (`vitrine keys assign`) or revoke {} first",
+        "the assortment {name} is used by {keys} {} ({}{}); nothing was changed, give {} another one (`vitrine keys set KEY --assortment NAME`) or revoke {} first",
         if *keys == 1 { "key" } else { "keys" },
         prefixes.join(", "),
         if *keys > prefixes.len() { ", …" } else { "" },

@@ -288,7 +288,7 @@ fn no_end_of(store: &Store, number: u64) -> Result<anyhow::Error, StoreError> {
     let found = all.into_iter().find(|one| one.number == number);
     Ok(match found.and_then(|one| one.ended) {
         Some(end) => anyhow!(
-            "override {number} has ended already, at {:.0}; see `vitrine overrides history`",
+            "override {number} has ended already, at {:.0}; see `vitrine overrides list --all`",
             end.at
         ),
         None => anyhow!(

@@ -11,7 +11,7 @@ use vitrine_store::{IfMissing, Store};
 use super::history::NOTHING_LOADED;
 use super::layer_args::LayerArgs;
 use super::revision_arg::{RevisionArg, moment};
-use super::{CAN_NOT_WRITE, Outcome, StoreArgs, exit_with_usage_error, output, written};
+use super::{CanNotWrite, Outcome, StoreArgs, exit_with_usage_error, output, written};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -121,8 +121,8 @@ impl<W: Write> RecordWriter<W> {
     /// Writes the end; of a workbook, all of it.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         if let Some(workbook) = self.workbook.take() {
-            io::copy(&mut workbook.finish()?, &mut self.out).context(CAN_NOT_WRITE)?;
-            return self.out.flush().context(CAN_NOT_WRITE);
+            io::copy(&mut workbook.finish()?, &mut self.out).context(CanNotWrite)?;
+            return self.out.flush().context(CanNotWrite);
         }
         if self.is_empty {
             self.begin()?;
@@ -132,7 +132,7 @@ impl<W: Write> RecordWriter<W> {
             _ if self.is_empty => "",
             _ => "\n",
         })?;
-        self.out.flush().context(CAN_NOT_WRITE)
+        self.out.flush().context(CanNotWrite)
     }
 
     fn begin(&mut self) -> anyhow::Result<()> {
@@ -144,6 +144,6 @@ impl<W: Write> RecordWriter<W> {
     }
 
     fn put(&mut self, text: &str) -> anyhow::Result<()> {
-        self.out.write_all(text.as_bytes()).context(CAN_NOT_WRITE)
+        self.out.write_all(text.as_bytes()).context(CanNotWrite)
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{CAN_NOT_WRITE, Outcome, output, written};
+use super::{CanNotWrite, Outcome, output, written};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,9 +36,9 @@ impl Generate {
         for number in 0..self.products {
             // Each product has its own sequence: product N is the same for any number of products.
             let product = product(number, &mut Random(self.seed ^ number.wrapping_mul(SPREAD)));
-            writeln!(out, "{product}").context(CAN_NOT_WRITE)?;
+            writeln!(out, "{product}").context(CanNotWrite)?;
         }
-        out.flush().context(CAN_NOT_WRITE)
+        out.flush().context(CanNotWrite)
     }
 }
 

@@ -4,7 +4,6 @@ mod admin_port;
 mod assortments;
 mod audit;
 mod backup;
-mod changes;
 mod check;
 mod completions;
 mod config;
@@ -19,12 +18,10 @@ mod examples;
 mod export;
 mod follow_settings;
 mod generate;
-mod get;
 mod history;
 mod keys;
 mod layer_args;
 mod limits;
-mod list;
 mod load;
 mod logging;
 mod man;
@@ -41,7 +38,6 @@ mod proxies;
 mod prune;
 mod ready;
 mod reload;
-mod remote;
 mod restore;
 mod revision_arg;
 mod rollback;
@@ -139,9 +135,6 @@ enum Command {
     Backup(backup::Backup),
     Restore(restore::Restore),
     Generate(generate::Generate),
-    Get(get::Get),
-    List(list::List),
-    Changes(changes::ChangesCommand),
     Openapi(openapi::Openapi),
     Completions(completions::Completions),
     Man(man::Man),
@@ -253,9 +246,6 @@ fn run(command_line: CommandLine, read: LoadedSettings) -> anyhow::Result<Outcom
         Command::Export(export) => export.run(&store),
         Command::Prune(prune) => prune.run(&store),
         Command::Rollback(rollback) => rollback.run(&store),
-        Command::Get(get) => get.run(),
-        Command::List(list) => list.run(),
-        Command::Changes(changes) => changes.run(),
         Command::Openapi(openapi) => openapi.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
@@ -339,20 +329,15 @@ fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Failure to write output, as context of its error.
+/// Failure to write to standard output, as context of its error.
 #[derive(Debug, Clone, Copy)]
-struct CanNotWrite(&'static str);
+struct CanNotWrite;
 
 impl fmt::Display for CanNotWrite {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "can't write to {}", self.0)
+        out.write_str("can't write to standard output")
     }
 }
-
-const CAN_NOT_WRITE: CanNotWrite = CanNotWrite("standard output");
-
-/// The same of standard error.
-const CAN_NOT_PRINT: CanNotWrite = CanNotWrite("standard error");
 
 /// Returns the outcome of a command that wrote to standard output in parts; a closed pipe isn't an error.
 fn written(outcome: anyhow::Result<()>) -> anyhow::Result<Outcome> {
@@ -384,15 +369,15 @@ mod tests {
     #[test]
     fn only_output_counts_as_broken_pipe() {
         let broken = || anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe));
-        for closed in [CAN_NOT_WRITE, CAN_NOT_PRINT] {
-            let error = broken().context(closed).context("https://catalog.example");
-            assert_eq!(written(Err(error)).unwrap(), Outcome::Done);
-        }
+        let error = broken()
+            .context(CanNotWrite)
+            .context("https://catalog.example");
+        assert_eq!(written(Err(error)).unwrap(), Outcome::Done);
         let full = io::Error::from(io::ErrorKind::StorageFull);
         for error in [
             broken(),
             broken().context("https://catalog.example"),
-            anyhow::Error::new(full).context(CAN_NOT_WRITE),
+            anyhow::Error::new(full).context(CanNotWrite),
         ] {
             assert!(written(Err(error)).is_err());
         }

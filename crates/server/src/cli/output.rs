@@ -5,7 +5,6 @@ use std::fmt;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
-use rustix::io::Errno;
 use vitrine_ingest::escape::lines;
 use vitrine_ingest::load::plan::Listing;
 
@@ -105,17 +104,6 @@ impl<W: Write + IsTerminal> Output<W> {
         match self.is_terminal && !all {
             true => Listing::Summary,
             false => Listing::Complete,
-        }
-    }
-}
-
-impl Output<Stdout> {
-    /// Waits until the disk has what was written, if this is a file.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        match rustix::fs::fdatasync(&self.out) {
-            // Pipes and terminals have no disk.
-            Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
-            outcome => outcome.map_err(io::Error::from),
         }
     }
 }

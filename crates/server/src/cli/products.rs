@@ -5,7 +5,10 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use vitrine_client::{Json, Product};
+use comfy_table::Table;
+use vitrine_client::{Decimal, DenominationType, Detail, Json, Open, Product};
+use vitrine_ingest::escape::single_line;
+use vitrine_ingest::load::report::shown;
 use vitrine_ingest::selection::selects;
 use vitrine_model::selector::Selector;
 use vitrine_store::record::{Moment, StoredProduct};
@@ -14,10 +17,9 @@ use vitrine_store::{IfMissing, Store};
 use super::export::{RecordFormat, RecordWriter};
 use super::history::{NOTHING_LOADED, hidden};
 use super::layer_args::LayerArgs;
-use super::list::ProductTable;
 use super::revision_arg::{RevisionArg, moment};
 use super::selection_args::SelectionArgs;
-use super::{CAN_NOT_WRITE, Outcome, StoreArgs, output, written};
+use super::{CanNotWrite, Outcome, StoreArgs, output, written};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +27,9 @@ Examples:
   vitrine products 'BRIARWICK-*' --at 2026-12-01
   vitrine products --category fashion --currency EUR --format csv > fashion.csv
   vitrine products --state TEMPORARILY_DISABLED --format ndjson";
+
+/// Maximum number of amounts and of countries of a product in a table.
+const MAX_SHOWN: usize = 6;
 
 /// List products of the store, by code.
 ///
@@ -105,8 +110,8 @@ fn table(
         table.add(&product);
         Ok(())
     })?;
-    writeln!(out, "{}", table.into_text()).context(CAN_NOT_WRITE)?;
-    out.flush().context(CAN_NOT_WRITE)
+    writeln!(out, "{}", table.into_text()).context(CanNotWrite)?;
+    out.flush().context(CanNotWrite)
 }
 
 /// Calls `take` for each selected product, in ascending order of codes. Codes that are named and not found are reported on
@@ -147,5 +152,82 @@ fn not_there(code: &str, moment: Moment) -> String {
     match moment {
         Moment::Live => format!("there is no product {code}"),
         Moment::Revision(number) => format!("there was no product {code} in revision {number}"),
+    }
+}
+
+/// Table of products, for people.
+struct ProductTable(Table);
+
+impl ProductTable {
+    fn new() -> Self {
+        let table = output::table([
+            "CODE",
+            "NAME",
+            "TYPE",
+            "STATE",
+            "ORDERABLE",
+            "CURRENCY",
+            "AMOUNTS",
+            "COUNTRIES",
+        ]);
+        Self(table)
+    }
+
+    fn add(&mut self, product: &Product) {
+        let row = row(product).map(|cell| single_line(&shown(&cell)).into_owned());
+        self.0.add_row(row);
+    }
+
+    fn into_text(self) -> String {
+        output::fitted(self.0)
+    }
+}
+
+fn row(product: &Product) -> [String; 8] {
+    [
+        product.code.clone(),
+        product.name.clone(),
+        product.payout_type.to_string(),
+        product.state.to_string(),
+        if product.is_orderable { "yes" } else { "no" }.to_owned(),
+        product.currency.clone(),
+        format_amounts(product),
+        abbreviated(&product.countries_redeemable_in),
+    ]
+}
+
+/// Formats the amounts that can be ordered.
+fn format_amounts(product: &Product) -> String {
+    let span = |least: &Decimal, greatest: &Decimal| format!("{least} – {greatest}");
+    match product.detail() {
+        Detail::GiftCard(card) => {
+            let amounts = &card.denominations;
+            match (&amounts.denomination_type, &amounts.available_list) {
+                (Open::Known(DenominationType::Fixed), Some(list)) => abbreviated(list),
+                _ => span(&amounts.minimum_value, &amounts.maximum_value),
+            }
+        }
+        Detail::Subscription(subscription) => {
+            let plans = subscription.subscription_plans.iter();
+            abbreviated(&plans.map(|plan| &plan.price).collect::<Vec<_>>())
+        }
+        Detail::Payment(payment) => span(
+            &payment.denominations.minimum_value,
+            &payment.denominations.maximum_value,
+        ),
+        _ => "–".to_owned(),
+    }
+}
+
+/// Returns the first of some values, and the number of others.
+fn abbreviated(values: &[impl ToString]) -> String {
+    let first: Vec<String> = values
+        .iter()
+        .take(MAX_SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    match values.len().saturating_sub(MAX_SHOWN) {
+        0 => first.join(" "),
+        more => format!("{} +{more}", first.join(" ")),
     }
 }

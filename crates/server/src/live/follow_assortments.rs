@@ -127,7 +127,7 @@ pub(super) fn warn_of_excesses(table: &AssortmentTable, snapshot: &Arc<Snapshot>
     if not_looked_at > 0 {
         tracing::warn!(
             assortments = not_looked_at,
-            "shares of discounts may be above 1 in more assortments, which weren't looked at; `vitrine assortments diff` tells of one"
+            "shares of discounts may be above 1 in more assortments, which weren't looked at; `vitrine assortments set --dry-run` tells of one"
         );
     }
     for known in table.iter().filter(may_exceed).take(MAX_LOOKED_THROUGH) {

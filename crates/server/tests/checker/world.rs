@@ -313,8 +313,8 @@ impl World {
         self.liar.change(Change::Edit);
         let prefix = &self.keys[key].prefix;
         self.done(&match assortment {
-            Some(name) => vec!["keys", "assign", prefix, name],
-            None => vec!["keys", "assign", prefix, "--everything", "--yes"],
+            Some(name) => vec!["keys", "set", prefix, "--assortment", name],
+            None => vec!["keys", "set", prefix, "--everything", "--yes"],
         })?;
         Ok(())
     }

@@ -58,7 +58,7 @@ fn make(store: &Store, random: &mut Random, number: usize) -> bool {
 /// Asserts that each override began once and ended once, and that no instant was applied before one that is earlier.
 fn assert_each_once(store: &Store) {
     let mut due: BTreeMap<(u64, &str), Timestamp> = BTreeMap::new();
-    let overrides = store.json(&["overrides", "history", "--json"]);
+    let overrides = store.json(&["overrides", "list", "--all", "--json"]);
     for one in overrides.as_array().expect("a list") {
         let number = one["number"].as_u64().expect("a number");
         let time = |field: &str| -> Timestamp {

@@ -65,7 +65,7 @@ fn edit_that_takes_a_fifth_away_is_refused_until_allowed() {
     let (code, said, _) = run(&store, &["set", "nordic"], four_fifths);
     assert_eq!(code, 0, "a fifth is the limit: {said}");
     let swedish = r#"{"allow": [{"countries": ["SE"]}]}"#;
-    let (code, diff, _) = run(&store, &["diff", "nordic"], swedish);
+    let (code, diff, _) = run(&store, &["set", "nordic", "--dry-run"], swedish);
     assert_eq!(code, 0);
     assert!(
         diff.contains("+ P0\n+ P1\n- P5\n") && diff.ends_with("5 products shown, 8 before\n"),
@@ -157,9 +157,9 @@ fn assortment_in_use_isnt_removed() {
     let prefix = key["prefix"].as_str().expect("a prefix");
     assert!(text(&refused.stderr).contains(prefix));
     assert_eq!(key["assortment"], "nordic");
-    let unknown = store.run(&["keys", "assign", "partner", "southern"]);
+    let unknown = store.run(&["keys", "set", "partner", "--assortment", "southern"]);
     assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown.stderr));
-    store.ok(&["keys", "assign", "partner", "--everything", "--yes"]);
+    store.ok(&["keys", "set", "partner", "--everything", "--yes"]);
     store.ok(&["assortments", "remove", "nordic"]);
     let shown = store.run(&["assortments", "show", "nordic"]);
     assert!(text(&shown.stderr).contains("was removed"));

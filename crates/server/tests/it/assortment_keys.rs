@@ -43,7 +43,7 @@ fn key_in_use_is_given_an_assortment_and_loses_it() {
     let key = store.key("partner", &[]);
     let server = store.serve();
     wait_to_see(&server, &key, Ok(&["A", "B", "C"]));
-    let said = store.ok(&["keys", "assign", "partner", "one"]);
+    let said = store.ok(&["keys", "set", "partner", "--assortment", "one"]);
     assert_eq!(
         said,
         format!("{}: assortment none → one\n", prefix_of(&key))
@@ -56,12 +56,12 @@ fn key_in_use_is_given_an_assortment_and_loses_it() {
     wait_to_see(&server, &key, Ok(&["C"]));
     // A name that could be taken for none.
     set(&store, "none", &only("A"));
-    store.ok(&["keys", "assign", "partner", "--everything", "--yes"]);
-    store.ok(&["keys", "assign", "partner", "none"]);
+    store.ok(&["keys", "set", "partner", "--everything", "--yes"]);
+    store.ok(&["keys", "set", "partner", "--assortment", "none"]);
     wait_to_see(&server, &key, Ok(&["A"]));
-    let refused = store.run(&["keys", "assign", "partner", "--everything"]);
+    let refused = store.run(&["keys", "set", "partner", "--everything"]);
     assert_eq!(refused.status.code(), Some(2), "without --yes");
-    store.ok(&["keys", "assign", "partner", "--everything", "--yes"]);
+    store.ok(&["keys", "set", "partner", "--everything", "--yes"]);
     wait_to_see(&server, &key, Ok(&["A", "B", "C"]));
     let successor = store.json(&["keys", "rotate", "partner", "--json"]);
     assert!(successor["key"].is_string());
@@ -93,7 +93,7 @@ fn token_ends_when_its_key_gets_another_assortment() {
     let before = token(&server);
     let ask = |token: &str| server.get(&key, &format!("/v2/product/changes?since={token}"));
     assert_eq!(ask(&before).status, 200);
-    store.ok(&["keys", "assign", "partner", "two"]);
+    store.ok(&["keys", "set", "partner", "--assortment", "two"]);
     wait_for("the other assortment", || {
         let reply = ask(&before);
         (reply.status == 410).then(|| assert_eq!(reply.error(), "changes_gone"))
@@ -143,7 +143,7 @@ fn restore_that_would_widen_names_the_keys() {
     let backup = store.path("backup.db").display().to_string();
     store.ok(&["backup", &backup]);
     set(&store, "one", &only("A"));
-    store.ok(&["keys", "assign", "assigned", "one"]);
+    store.ok(&["keys", "set", "assigned", "--assortment", "one"]);
     let server = store.serve();
     wait_to_see(&server, &assigned, Ok(&["A"]));
     let refused = store.run(&["restore", &backup, "--yes"]);
@@ -321,7 +321,7 @@ fn token_of_an_assignment_that_is_not_here_yet_is_not_gone() {
         (written && store.path("state/keys").exists()).then_some(())
     });
     drop(server);
-    store.ok(&["keys", "assign", "partner", "two"]);
+    store.ok(&["keys", "set", "partner", "--assortment", "two"]);
     let (_, token) = changes(&store.serve_with(&public_url), &key, "");
     let away = store.path("away.db");
     std::fs::rename(store.path("vitrine.db"), &away).expect("renamed");

@@ -155,7 +155,9 @@ fn spans_are_confirmed_as_the_times_that_were_shown() {
         });
         let done = console.post_form(path, &editor, &confirmed);
         let page = text(&done.body);
-        let all = console.store.json(&["overrides", "history", "--json"]);
+        let all = console
+            .store
+            .json(&["overrides", "list", "--all", "--json"]);
         let all = all.as_array().expect("a list");
         assert_eq!(all.len(), 1, "{page}");
         if is_short {

@@ -98,7 +98,9 @@ fn confirmation_sent_to_two_servers_is_done_once() {
         let after = console.store.json(&["audit", "--json"]);
         assert_eq!(entries, after, "{path}");
     }
-    let overrides = console.store.json(&["overrides", "history", "--json"]);
+    let overrides = console
+        .store
+        .json(&["overrides", "list", "--all", "--json"]);
     assert_eq!(overrides.as_array().map(Vec::len), Some(5), "{overrides}");
     assert_eq!(console.store.json(&["check", "--json"])["clean"], true);
 }

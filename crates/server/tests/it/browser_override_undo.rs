@@ -12,7 +12,9 @@ fn product(console: &Console, code: &str) -> serde_json::Value {
 
 /// Returns an override of the store, by its number.
 fn stored(console: &Console, number: u64) -> serde_json::Value {
-    let all = console.store.json(&["overrides", "history", "--json"]);
+    let all = console
+        .store
+        .json(&["overrides", "list", "--all", "--json"]);
     let mut all = all.as_array().expect("a list").iter();
     let found = all.find(|one| one["number"] == number);
     found.cloned().expect("the override")

@@ -189,7 +189,14 @@ fn edits_judge_shares_by_all_digits() {
     let rules = json!({"deny": [{"codes": ["X"]}], "discounts": [{"share": "3"}]});
     let file = store.write("rules.json", rules.to_string());
     let file = file.display().to_string();
-    let diff = store.json(&["assortments", "diff", "threefold", &file, "--json"]);
+    let diff = store.json(&[
+        "assortments",
+        "set",
+        "threefold",
+        &file,
+        "--dry-run",
+        "--json",
+    ]);
     let told = diff["discounts"].as_array().expect("a list").iter();
     let after: Vec<&Value> = told.map(|one| &one["after"]).collect();
     assert_eq!(after, catalog().map(|(_, _, [_, exact])| exact), "{diff}");

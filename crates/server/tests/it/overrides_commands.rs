@@ -168,7 +168,7 @@ fn later_override_takes_precedence_and_is_warned_of() {
         shown.contains("live products selected: 1, of which it changes 1\n~ A\n"),
         "{shown}"
     );
-    let history = store.json(&["overrides", "history", "--json"]);
+    let history = store.json(&["overrides", "list", "--all", "--json"]);
     assert_eq!(history[0]["status"], "ended");
     assert_eq!(history[1]["status"], "active");
 }
@@ -188,7 +188,10 @@ fn overrides_are_shown_and_confirmed_on_a_terminal() {
     ] {
         assert!(seen.contains(expected), "{seen}");
     }
-    assert_eq!(store.json(&["overrides", "history", "--json"]), json!([]));
+    assert_eq!(
+        store.json(&["overrides", "list", "--all", "--json"]),
+        json!([])
+    );
     let (code, seen) = at_terminal(&store, &disable, "yes\n").expect("as before");
     assert_eq!(code, 0, "{seen}");
     assert!(

@@ -187,7 +187,7 @@ fn overrides_without_effect_are_told_and_kept() {
     );
     assert_eq!(ended.matches("clients see no change\n").count(), 2);
     assert_eq!(store.revisions(), 1);
-    let history = store.json(&["overrides", "history", "--json"]);
+    let history = store.json(&["overrides", "list", "--all", "--json"]);
     let ends = |number: usize| {
         (
             history[number]["status"].clone(),

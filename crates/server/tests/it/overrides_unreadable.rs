@@ -173,7 +173,7 @@ fn unreadable_override_can_be_ended() {
         found.contains("the store has no faults; warnings: 1"),
         "{found}"
     );
-    let history = store.json(&["overrides", "history", "--json"]);
+    let history = store.json(&["overrides", "list", "--all", "--json"]);
     assert_eq!(history.as_array().map(Vec::len), Some(4));
     assert_eq!(history[2]["end_note"], "damaged");
     // Several at once, readable ones among them.

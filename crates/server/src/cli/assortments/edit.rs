@@ -1,4 +1,4 @@
-//! `vitrine assortments set`, `diff`, `rollback` and `remove`: edits, and what they would change
+//! `vitrine assortments set`, `rollback` and `remove`: edits, and what they would change
 //! (docs/contract/assortments.md#edits).
 
 use std::io::Write as _;
@@ -28,13 +28,9 @@ use crate::cli::{
 
 const SET_EXAMPLES: &str = "\
 Examples:
+  vitrine assortments set nordic nordic.json --dry-run
   vitrine assortments set nordic nordic.json --note 'contract of 2026'
   vitrine assortments set nordic nordic.json --allow retire=60%";
-
-const DIFF_EXAMPLES: &str = "\
-Examples:
-  vitrine assortments diff nordic nordic.json
-  vitrine assortments diff nordic nordic.json --json";
 
 const ROLLBACK_EXAMPLES: &str = "\
 Examples:
@@ -71,20 +67,9 @@ pub(in crate::cli) struct SetRules {
     name: String,
     /// File of its rules, in JSON; `-` is standard input.
     file: PathBuf,
-}
-
-/// Show what the rules of a file would change: products gained and lost, and discounts; change nothing.
-#[derive(Debug, Args)]
-#[command(after_help = DIFF_EXAMPLES)]
-pub(in crate::cli) struct DiffRules {
-    #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
-    plan: PlanArgs,
-    /// The assortment; it may be a new one.
-    name: String,
-    /// File of the rules; `-` is standard input.
-    file: PathBuf,
+    /// Print the products gained and lost, and the discounts; change nothing.
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Make the rules of an old version live again, as a new version.
@@ -113,35 +98,19 @@ pub(in crate::cli) struct Remove {
 }
 
 impl SetRules {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+    /// Sets the rules, or only says what they would change.
+    pub(super) fn run(&self, store: &StoreArgs, is_diff: bool) -> anyhow::Result<Outcome> {
         let name = checked_name(&self.name);
         let Some(rules) = read_rules(&self.file)? else {
             return Ok(Outcome::Refused);
         };
+        if self.dry_run || is_diff {
+            return self
+                .edit
+                .plan(&*store.open(IfMissing::Refuse)?, name, &rules);
+        }
         let store = store.open(IfMissing::Create)?;
         self.edit.apply(&store, name, &rules, None)
-    }
-}
-
-impl DiffRules {
-    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
-        let name = checked_name(&self.name);
-        let Some(rules) = read_rules(&self.file)? else {
-            return Ok(Outcome::Refused);
-        };
-        let store = store.open(IfMissing::Refuse)?;
-        let before = live_version(&store, name)?;
-        let catalog = live_catalog(&store)?;
-        let change = match Change::of(&catalog, live_rules(before.as_ref())?, &rules) {
-            Ok(change) => change,
-            Err(faults) => return refuse(&self.file.display().to_string(), &faults),
-        };
-        change.print_warnings()?;
-        match self.output.json {
-            true => print_json(&change.to_json())?,
-            false => print(&change.to_text(output::stdout().listing(self.plan.all)))?,
-        }
-        Ok(Outcome::Done)
     }
 }
 
@@ -173,6 +142,25 @@ impl Remove {
 }
 
 impl EditArgs {
+    /// Says what rules would change, and what the guard would say to them.
+    fn plan(&self, store: &Store, name: &str, rules: &Rules) -> anyhow::Result<Outcome> {
+        let before = live_version(store, name)?;
+        let catalog = live_catalog(store)?;
+        let change = match Change::of(&catalog, live_rules(before.as_ref())?, rules) {
+            Ok(change) => change,
+            Err(faults) => return refuse(name, &faults),
+        };
+        change.print_warnings()?;
+        match self.output.json {
+            true => print_json(&change.to_json())?,
+            false => print(&change.to_text(output::stdout().listing(self.plan.all)))?,
+        }
+        if let Some(exceeded) = change.exceeded(&self.allow) {
+            write!(output::stderr(), "{}", refusal(&exceeded))?;
+        }
+        Ok(Outcome::Done)
+    }
+
     /// Makes rules live, unless the guard refuses that.
     fn apply(
         &self,

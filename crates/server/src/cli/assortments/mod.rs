@@ -14,7 +14,7 @@ use vitrine_store::assortment::AssortmentVersion;
 use vitrine_store::audit::AuditAction;
 use vitrine_store::{IfMissing, Store};
 
-use self::edit::{DiffRules, Remove, Rollback, SetRules};
+use self::edit::{Remove, Rollback, SetRules};
 use super::audit::NoteArgs;
 use super::confirm::ConfirmArgs;
 use super::time::to_second;
@@ -23,9 +23,9 @@ use crate::assortments::{rules_at, unknown};
 
 const EXAMPLES: &str = "\
 Examples:
-  vitrine assortments diff nordic nordic.json
+  vitrine assortments set nordic nordic.json --dry-run
   vitrine assortments set nordic nordic.json --note 'contract of 2026'
-  vitrine keys assign vitrine_KVakkOwmM7g nordic
+  vitrine keys set vitrine_KVakkOwmM7g --assortment nordic
   vitrine assortments history nordic
   vitrine assortments rollback nordic 3";
 
@@ -75,7 +75,9 @@ pub(super) enum Assortments {
         #[arg(long, value_name = "VERSION")]
         at: Option<u32>,
     },
-    Diff(DiffRules),
+    /// The same as `set --dry-run`.
+    #[command(hide = true)]
+    Diff(SetRules),
     /// List the versions of an assortment, the newest first.
     #[command(after_help = HISTORY_EXAMPLES)]
     History {
@@ -119,8 +121,8 @@ impl Assortments {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let opened = || store.open(IfMissing::Refuse);
         match self {
-            Self::Set(set) => set.run(store),
-            Self::Diff(diff) => diff.run(store),
+            Self::Set(set) => set.run(store, false),
+            Self::Diff(diff) => diff.run(store, true),
             Self::Rollback(rollback) => rollback.run(store),
             Self::Remove(remove) => remove.run(store),
             Self::List { output } => list(&*opened()?, *output),

@@ -1,6 +1,5 @@
 //! `vitrine keys`: creates, lists, changes, rotates and revokes API keys, and shows their usage.
 
-mod assign;
 mod create;
 mod rotate;
 mod set;
@@ -13,7 +12,6 @@ use vitrine_model::key::{KeyKind, KeyRecord};
 use vitrine_store::audit::{AuditAction, AuditContext};
 use vitrine_store::{IfMissing, Store};
 
-use self::assign::Assign;
 use self::create::Create;
 use self::rotate::rotate;
 use self::set::Set;
@@ -33,7 +31,7 @@ Examples:
   vitrine keys list
   vitrine keys usage partner --days 90
   vitrine keys set partner --quota 1200/60
-  vitrine keys assign partner nordic
+  vitrine keys set partner --assortment nordic
   vitrine keys rotate partner --overlap 30d
   vitrine keys revoke vitrine_KVakkOwmM7g";
 
@@ -67,8 +65,8 @@ pub(super) enum Keys {
         output: OutputArgs,
     },
     Usage(Usage),
+    #[command(alias = "assign")]
     Set(Set),
-    Assign(Assign),
     /// Create a successor of a key under the same label; the old key stays valid for the overlap.
     #[command(after_help = ROTATE_EXAMPLES)]
     Rotate {
@@ -108,7 +106,6 @@ impl Keys {
             Self::Create(create) => create.run(store),
             Self::Usage(usage) => usage.run(store),
             Self::Set(set) => set.run(store),
-            Self::Assign(assign) => assign.run(store),
             Self::List { output } => list(&*store.open(IfMissing::Refuse)?, *output),
             Self::Rotate {
                 output,

@@ -11,15 +11,17 @@ use vitrine_store::audit::AuditAction;
 use super::create::{checked_expiry, checked_label, checked_quota, checked_version};
 use super::to_json;
 use crate::cli::audit::NoteArgs;
+use crate::cli::confirm::ConfirmArgs;
 use crate::cli::plain_text::PlainText;
 use crate::cli::time::to_second;
 use crate::cli::{Outcome, OutputArgs, StoreArgs, output, print, print_json};
-use crate::keys::{Changes, change, described};
+use crate::keys::{Changes, change, described, prefix_of};
 
 const EXAMPLES: &str = "\
 Examples:
   vitrine keys set vitrine_KVakkOwmM7g --quota 1200/60
   vitrine keys set partner --expires 90d --label 'partner, until spring'
+  vitrine keys set partner --assortment nordic
   vitrine keys set partner --no-expiry --no-quota";
 
 /// Change a key without replacing it. Servers follow within a second.
@@ -29,6 +31,8 @@ Examples:
 pub(in crate::cli) struct Set {
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
     /// Prefix of the key, or its label if no other key in use has it.
     #[arg(value_name = "KEY")]
     name: String,
@@ -47,9 +51,15 @@ pub(in crate::cli) struct Set {
     /// The key has the default version.
     #[arg(long, group = "change", conflicts_with = "api_version")]
     no_api_version: bool,
-    /// Assortment that the key sees; to take it away: `vitrine keys assign KEY --everything`.
+    /// Assortment: the key sees what its rules say, at their discounts.
     #[arg(long, value_name = "NAME", group = "change")]
     assortment: Option<String>,
+    /// The key sees the whole catalog, at list discounts. Asks first.
+    #[arg(long, group = "change", conflicts_with = "assortment")]
+    everything: bool,
+    /// The assortment, as `vitrine keys assign KEY NAME` had it.
+    #[arg(hide = true, group = "change", conflicts_with_all = ["assortment", "everything"])]
+    assigned: Option<String>,
     /// Quota: REQUESTS/SECONDS, such as 600/60. What is used up stays so, within the new quota.
     #[arg(long, value_name = "QUOTA", group = "change")]
     quota: Option<String>,
@@ -62,6 +72,12 @@ pub(in crate::cli) struct Set {
 
 impl Set {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        if self.everything {
+            let key = prefix_of(&self.name);
+            let warning = format!("this shows {key} the whole catalog");
+            self.confirm.confirm(&warning)?;
+        }
+        let assortment = self.assortment.as_ref().or(self.assigned.as_ref());
         let now = Timestamp::now();
         let changes = Changes {
             label: self.label.as_deref().map(checked_label),
@@ -71,7 +87,9 @@ impl Set {
             api_version: checked_version(self.api_version.as_ref())
                 .map(|version| Some(version.clone()))
                 .or(self.no_api_version.then_some(None)),
-            assortment: self.assortment.clone().map(Some),
+            assortment: assortment
+                .map(|name| Some(name.clone()))
+                .or(self.everything.then_some(None)),
             quota: checked_quota(self.quota.as_deref())
                 .map(Some)
                 .or(self.no_quota.then_some(None)),

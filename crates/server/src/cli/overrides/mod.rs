@@ -36,7 +36,7 @@ Examples:
 const LIST_EXAMPLES: &str = "\
 Examples:
   vitrine overrides list
-  vitrine overrides list --json";
+  vitrine overrides list --all --json";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
@@ -47,11 +47,6 @@ Examples:
   vitrine overrides end 7
   vitrine overrides end 7 8 --dry-run
   vitrine overrides end --codes 'BRIARWICK-*' --note 'the issuer is back'";
-
-const HISTORY_EXAMPLES: &str = "\
-Examples:
-  vitrine overrides history
-  vitrine overrides history --json";
 
 /// Look at overrides, and end them. `vitrine disable`, `hide` and `set` make them.
 ///
@@ -65,6 +60,9 @@ pub(super) enum Overrides {
     List {
         #[command(flatten)]
         output: OutputArgs,
+        /// List ended ones too, the newest first.
+        #[arg(long)]
+        all: bool,
     },
     /// Show an override, and the products that it changes now.
     #[command(after_help = SHOW_EXAMPLES)]
@@ -86,8 +84,8 @@ pub(super) enum Overrides {
         #[arg(long, value_name = "CODE|PATTERN", num_args = 1.., conflicts_with = "numbers")]
         codes: Vec<CodePattern>,
     },
-    /// List all overrides, ended ones included, the newest first.
-    #[command(after_help = HISTORY_EXAMPLES)]
+    /// The same as `list --all`.
+    #[command(hide = true)]
     History {
         #[command(flatten)]
         output: OutputArgs,
@@ -134,12 +132,12 @@ impl Overrides {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let store = store.open(IfMissing::Refuse)?;
         match self {
-            Self::List { output } => {
+            Self::List { output, all: false } => {
                 let mut overrides = store.overrides()?;
                 overrides.retain(|one| one.ended.is_none());
                 print_list(overrides, *output)
             }
-            Self::History { output } => {
+            Self::List { output, all: true } | Self::History { output } => {
                 let mut overrides = store.overrides()?;
                 overrides.reverse();
                 print_list(overrides, *output)
@@ -201,7 +199,7 @@ pub(super) fn found_or_told<T: Default>(found: anyhow::Result<T>) -> anyhow::Res
 fn show(store: &vitrine_store::Store, output: OutputArgs, number: u64) -> anyhow::Result<Outcome> {
     let mut all = store.overrides()?.into_iter();
     let one = (all.find(|one| one.number == number)).with_context(|| {
-        format!("there is no override {number}; see `vitrine overrides history`")
+        format!("there is no override {number}; see `vitrine overrides list --all`")
     })?;
     let parsed = Override::parse(one);
     let mut json = parsed_json(&parsed);

@@ -16,7 +16,6 @@ use vitrine_store::webhooks::{Endpoint, EventFormat};
 use super::{in_part, right_key};
 use crate::cli::audit::NoteArgs;
 use crate::cli::keys::{checked_version, prefix_of};
-use crate::cli::remote::FilterArgs;
 use crate::cli::webhook_settings::WebhookArgs;
 use crate::cli::{Outcome, OutputArgs, print, print_json};
 use crate::webhooks::secret::KeyFile;
@@ -57,6 +56,29 @@ pub(in crate::cli) struct Create {
     webhooks: WebhookArgs,
     #[command(flatten)]
     note: NoteArgs,
+}
+
+/// Filters of products.
+#[derive(Debug, Args)]
+struct FilterArgs {
+    /// Only products for this country (ISO 3166-1 alpha-2). Give it once for each country.
+    #[arg(long = "country", value_name = "CODE")]
+    countries: Vec<String>,
+    /// Only products of this category. Give it once for each category.
+    #[arg(long = "category", value_name = "NAME")]
+    categories: Vec<String>,
+    /// Only products in this currency (ISO 4217). Give it once for each currency.
+    #[arg(long = "currency", value_name = "CODE")]
+    currencies: Vec<String>,
+    /// Only products of this payout type, such as `gift_card`. Give it once for each payout type.
+    #[arg(long = "payout-type", value_name = "NAME")]
+    payout_types: Vec<String>,
+    /// Only the product with this code. Give it once for each code, 100 times at most.
+    #[arg(long = "code", value_name = "CODE")]
+    codes: Vec<String>,
+    /// Only products that can be ordered.
+    #[arg(long)]
+    orderable: bool,
 }
 
 impl Create {
