@@ -14,8 +14,22 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Codes that no product has: they are paths of other operations (docs/contract/resources.md#codes).
-const RESERVED_CODES: [&str; 6] = ["", ".", "..", "categories", "countries", "changes"];
+/// Codes that no product has: they are paths of other operations, or what programs write where a variable is empty
+/// (docs/contract/resources.md#codes).
+const RESERVED_CODES: [&str; 12] = [
+    "",
+    ".",
+    "..",
+    "categories",
+    "countries",
+    "changes",
+    "undefined",
+    "null",
+    "None",
+    "nil",
+    "NaN",
+    "[object Object]",
+];
 
 /// Encodes a value as part of a path or query.
 pub(crate) fn encode(value: &str) -> String {

@@ -78,7 +78,8 @@ impl<T> ChangesRequest<T> {
     filter_methods!();
 
     /// Asks for what differs since this token, [`next`](ChangesPage::next) of an earlier page of a request with the same
-    /// filters. Without a token all products are changes: a copy begins with that.
+    /// filters. Without a token all products are changes: a copy begins with that. `now` gives what changes from now on,
+    /// without a copy.
     pub fn since(mut self, token: impl Into<String>) -> Self {
         self.since = Some(token.into());
         self

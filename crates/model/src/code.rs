@@ -17,6 +17,10 @@ impl ProductCode {
     /// Codes that no product can have: they are paths of the API (docs/contract/resources.md#codes).
     pub const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
 
+    /// Texts that programs write where a variable is empty (docs/contract/resources.md#codes). No product has such a code.
+    pub const EMPTY_VARIABLES: [&str; 6] =
+        ["undefined", "null", "None", "nil", "NaN", "[object Object]"];
+
     /// Returns the code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -29,6 +33,12 @@ impl ProductCode {
             return Err(Invalid::new(
                 "code_reserved",
                 "a code other than `.`, `..`, `categories`, `countries` and `changes`, which are paths of the API",
+            ));
+        }
+        if Self::EMPTY_VARIABLES.contains(&text) {
+            return Err(Invalid::new(
+                "code_reserved",
+                "a code; `undefined`, `null`, `None`, `nil` and `NaN` are what programs write where a variable is empty",
             ));
         }
         let in_alphabet = |byte: u8| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte);
@@ -81,7 +91,7 @@ mod tests {
                 "code_pattern"
             );
         }
-        for code in ProductCode::RESERVED {
+        for code in [&ProductCode::RESERVED[..], &ProductCode::EMPTY_VARIABLES].concat() {
             assert_eq!(
                 code.parse::<ProductCode>().unwrap_err().rule,
                 "code_reserved"

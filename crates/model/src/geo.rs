@@ -35,10 +35,10 @@ const fn assigned() -> [bool; 26 * 26] {
     assigned
 }
 
-/// A well-formed country code, `^[A-Z]{2}$`; the country may not exist.
-///
-/// Filters take any: one that no product has gives an empty page (docs/contract/listing.md#filters). Products take only
-/// those that [`is_assigned`](Self::is_assigned) accepts.
+/// Codes that are taken for those of countries, and the countries that are meant.
+const MISTAKEN: [(&str, &str); 3] = [("UK", "GB"), ("EN", "GB"), ("EL", "GR")];
+
+/// The code of a country that ISO 3166-1 (or CLDR, for `XK`) has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Country([u8; 2]);
 
@@ -64,26 +64,13 @@ impl Country {
         is_one.then(|| Some(Self([capital(number / 26)?, capital(number % 26)?])))?
     }
 
-    /// Returns true if ISO 3166-1 (or CLDR, for `XK`) has the country.
+    /// Returns the country that a faulty code probably means.
     #[must_use]
-    pub fn is_assigned(self) -> bool {
-        const ASSIGNED: [bool; 26 * 26] = assigned();
-        ASSIGNED[index(self.0[0], self.0[1])]
-    }
-
-    /// Parses the code of an existing country, as products have it.
-    ///
-    /// # Errors
-    ///
-    /// If the code is malformed or isn't assigned.
-    pub fn assigned(text: &str) -> Result<Self, Invalid> {
-        text.parse::<Self>()
-            .ok()
-            .filter(|country| country.is_assigned())
-            .ok_or(Invalid::new(
-                "country",
-                "the ISO 3166-1 alpha-2 code of a country, two capitals such as `GB`",
-            ))
+    pub fn meant(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let capitals = (text.len() == 2).then(|| text.to_ascii_uppercase())?;
+        let mistaken = MISTAKEN.iter().find(|(wrong, _)| *wrong == capitals);
+        mistaken.map_or(&*capitals, |(_, right)| right).parse().ok()
     }
 }
 
@@ -91,13 +78,14 @@ impl FromStr for Country {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
+        const ASSIGNED: [bool; 26 * 26] = assigned();
         match *text.as_bytes() {
-            [first, second] if first.is_ascii_uppercase() && second.is_ascii_uppercase() => {
+            [first @ b'A'..=b'Z', second @ b'A'..=b'Z'] if ASSIGNED[index(first, second)] => {
                 Ok(Self([first, second]))
             }
             _ => Err(Invalid::new(
                 "country",
-                "two capitals, an ISO 3166-1 alpha-2 code such as `GB`",
+                "the ISO 3166-1 alpha-2 code of a country, two capitals such as `GB`",
             )),
         }
     }
@@ -147,17 +135,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unassigned_countries_parse_but_are_not_assigned() {
+    fn codes_that_no_country_has_are_refused() {
         assert_eq!(ISO_3166.split(' ').count(), 250);
         for code in ["GB", "US", "XK", "AX"] {
-            assert!(Country::assigned(code).is_ok(), "{code}");
+            assert_eq!(code.parse::<Country>().unwrap().as_str(), code);
         }
-        for code in ["UK", "EU", "ZZ", "AN", "gb", "GBR", "", "Ä"] {
-            assert!(Country::assigned(code).is_err(), "{code}");
-        }
-        assert!("ZZ".parse::<Country>().is_ok());
-        for code in ["us", "USA", "", "U1", "é"] {
+        for code in ["UK", "EU", "ZZ", "AN", "gb", "GBR", "", "Ä", "U1"] {
             assert!(code.parse::<Country>().is_err(), "{code}");
+        }
+    }
+
+    #[test]
+    fn mistaken_codes_have_the_country_that_is_meant() {
+        for (code, expected) in [
+            ("UK", Some("GB")),
+            ("EN", Some("GB")),
+            ("uk", Some("GB")),
+            ("se", Some("SE")),
+            ("XX", None),
+            ("GBR", None),
+            ("ſs", None),
+        ] {
+            let meant = Country::meant(code);
+            assert_eq!(meant.as_ref().map(Country::as_str), expected, "{code}");
         }
     }
 

@@ -86,6 +86,6 @@ pub struct ParameterFault {
     pub kind: FaultType,
     /// Description of the fault, for people.
     pub message: String,
-    /// Location of the parameter: `query` and its name.
+    /// Location of the parameter: `query` or `path`, and its name.
     pub location: [String; 2],
 }

@@ -195,7 +195,7 @@ impl Reader {
                     selector.categories = Some(names.collect());
                 }
                 "countries" => {
-                    let countries = self.texts(&at, node, Country::assigned, suggest::country);
+                    let countries = self.texts(&at, node, str::parse::<Country>, suggest::country);
                     selector.countries = Some(countries);
                 }
                 "currencies" => {

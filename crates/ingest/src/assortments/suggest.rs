@@ -9,9 +9,6 @@ const MAX_COMPARED_BYTES: usize = 200;
 /// Minimum likeness of a suggestion, by Jaro and Winkler.
 const MIN_LIKENESS: f64 = 0.75;
 
-/// Codes that people take for those of countries.
-const COUNTRIES: [(&str, &str); 2] = [("UK", "GB"), ("EL", "GR")];
-
 /// Payout types of the contract.
 const PAYOUT_TYPES: [&str; 3] = ["gift_card", "payment", "subscription"];
 
@@ -42,10 +39,7 @@ pub(crate) fn trimmed(text: &str) -> Option<String> {
 }
 
 pub(crate) fn country(text: &str) -> Option<String> {
-    let capitals = capitals(text)?;
-    let known = COUNTRIES.iter().find(|(wrong, _)| *wrong == capitals);
-    let country = known.map_or(capitals, |(_, right)| (*right).to_owned());
-    Country::assigned(&country).is_ok().then_some(country)
+    Country::meant(text).map(|country| country.to_string())
 }
 
 pub(crate) fn currency(text: &str) -> Option<String> {

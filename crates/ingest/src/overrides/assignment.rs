@@ -130,9 +130,7 @@ impl FromStr for Assignment {
             ("maximum_value", None) => Self::Maximum(value.parse()?),
             ("available_list", None) => Self::Amounts(amounts(value)?),
             ("categories", Some(change)) => Self::Category(change, value.parse()?),
-            ("countries_redeemable_in", Some(change)) => {
-                Self::Country(change, Country::assigned(value)?)
-            }
+            ("countries_redeemable_in", Some(change)) => Self::Country(change, value.parse()?),
             ("categories" | "countries_redeemable_in", None) => {
                 return Err(Invalid::new(
                     "assignment",

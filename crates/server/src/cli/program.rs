@@ -14,14 +14,11 @@ const STORE_OPTIONS: [(&str, &str); 3] = [
 ];
 
 /// Commands that use no store.
-const WITHOUT_STORE: [&str; 10] = [
-    "changes",
+const WITHOUT_STORE: [&str; 7] = [
     "completions",
     "config",
     "demo",
     "generate",
-    "get",
-    "list",
     "man",
     "openapi",
     "ready",

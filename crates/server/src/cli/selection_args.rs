@@ -2,6 +2,7 @@
 
 use clap::Args;
 use vitrine_ingest::selection::{checked, given};
+use vitrine_model::Invalid;
 use vitrine_model::geo::Country;
 use vitrine_model::money::Currency;
 use vitrine_model::product::{PayoutTypeName, State};
@@ -81,7 +82,10 @@ impl FieldArgs {
 }
 
 fn country(text: &str) -> Result<Country, String> {
-    Country::assigned(text).map_err(|invalid| format!("expected {invalid}"))
+    text.parse().map_err(|invalid: Invalid| {
+        let meant = Country::meant(text).map(|meant| format!("; did you mean `{meant}`?"));
+        format!("expected {invalid}{}", meant.unwrap_or_default())
+    })
 }
 
 /// Refuses a text that selects everything or nothing, as that of an unset variable does.

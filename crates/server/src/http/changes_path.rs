@@ -116,7 +116,7 @@ impl<'r> Admitted<'_, 'r> {
         log.revision = Some(feed.position.number);
         let now = Timestamp::now();
         let assortment = key.visible.assortment()?;
-        if request.since.is_none() {
+        if request.since.is_none() && !request.begins_now {
             let visible = Visible::new(assortment, &feed.snapshot, version.discounts);
             let categories = || visible.categories(&feed.snapshot);
             parameters::check_categories(&request.query.filter, categories)?;

@@ -161,6 +161,8 @@ pub enum Captured {
     Nothing,
     /// `{product_code}`
     Code(ProductCode),
+    /// `{product_code}` as programs write it where a variable is empty.
+    EmptyVariable(&'static str),
     /// `{digest}.md`
     Digest(TextDigest),
     /// `{page}`, `{type}` and `{operation}`: the name of a page, which may not exist.
@@ -187,7 +189,10 @@ pub fn find(path: &str) -> Option<Target> {
 impl PathParameter {
     fn capture(self, segment: &str) -> Option<Captured> {
         match self {
-            Self::ProductCode => product_code(segment).map(Captured::Code),
+            Self::ProductCode => match product_code(segment) {
+                Some(code) => Some(Captured::Code(code)),
+                None => empty_variable(segment),
+            },
             Self::Digest => {
                 let digest = segment.strip_suffix(".md")?;
                 digest.parse().ok().map(Captured::Digest)
@@ -262,11 +267,17 @@ fn unversioned(path: &str) -> impl Iterator<Item = &str> {
 
 /// Parses the code in a segment of a path.
 pub(crate) fn product_code(segment: &str) -> Option<ProductCode> {
-    if !segment.contains('%') {
-        return segment.parse().ok();
-    }
     let code = percent_decode_str(segment).decode_utf8().ok()?;
     code.parse().ok()
+}
+
+/// Returns the text in a segment of a path that a program wrote where a variable is empty.
+fn empty_variable(segment: &str) -> Option<Captured> {
+    let text = percent_decode_str(segment).decode_utf8().ok()?;
+    let mut known = ProductCode::EMPTY_VARIABLES.into_iter();
+    known
+        .find(|known| *known == text)
+        .map(Captured::EmptyVariable)
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::io::Read as _;
 use serde_json::{Value, json};
 
 use crate::harness::feed::{CHANGES, CatalogCopy, Changes, FeedServer, list};
-use crate::harness::{Certificate, Headers, Reply, Store, block_on, gift_card, read, text};
+use crate::harness::{
+    Certificate, Headers, Reply, Store, block_on, gift_card, read, text, wait_for,
+};
 
 const VERSION: &str = "2024-02-05";
 
@@ -258,4 +260,34 @@ fn http2_gives_the_same_changes() {
     let products = changes["changes"].as_array().expect("a list");
     let products: Vec<&Value> = products.iter().map(|change| &change["product"]).collect();
     assert_eq!(json!(products), listed["catalog"]);
+}
+
+#[test]
+fn since_now_gives_the_token_of_what_changes_from_now_on() {
+    let served = FeedServer::over(Store::sample(), &[]);
+    let ask = |query: &str| {
+        served
+            .server
+            .get(&served.key, &format!("{CHANGES}?{query}"))
+    };
+    let begun = ask("since=now&is_orderable=true");
+    assert_eq!(text(&begun.body), body([], &next(&begun), false));
+    let token = next(&begun);
+    served.load(&[gift_card("NEW")]);
+    let news = wait_for("the change", || {
+        let news = ask(&format!("since={token}&is_orderable=true"));
+        (Changes::of(&news)
+            .changes
+            .iter()
+            .any(|change| change.code == "NEW"))
+        .then_some(news)
+    });
+    assert!(!text(&news.body).contains("\"has_more\":true"));
+    // It is a token of these filters, and nothing can be waited for without one.
+    assert_eq!(ask(&format!("since={token}")).error(), "pagination_error");
+    let refused = ask("since=now&wait=5");
+    assert_eq!(
+        (refused.status, refused.error()),
+        (400, "bad_request".to_owned())
+    );
 }

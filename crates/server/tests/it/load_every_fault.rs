@@ -47,7 +47,7 @@ const OTHERS: [&str; 32] = [
 ];
 
 /// Values of a gift card that break a rule each: where, what, which.
-const OF_GIFT_CARDS: [(&str, &str, &str); 33] = [
+const OF_GIFT_CARDS: [(&str, &str, &str); 34] = [
     ("/name", "null", "required"),
     ("/name", "\"\"", "required"),
     ("/name", "\" \"", "required"),
@@ -55,6 +55,7 @@ const OF_GIFT_CARDS: [(&str, &str, &str); 33] = [
     ("/name", r#""\ud800""#, "json"),
     ("/code", "\"A B\"", "code_pattern"),
     ("/code", "\"changes\"", "code_reserved"),
+    ("/code", "\"undefined\"", "code_reserved"),
     ("/currency", "\"eur\"", "currency"),
     ("/state", "\"live\"", "state"),
     ("/is_orderable", "1", "type"),

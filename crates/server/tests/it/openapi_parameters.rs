@@ -157,8 +157,9 @@ fn parameters_take_exactly_the_described_values() {
             let name = name(parameter);
             for value in &values {
                 let reply = asked.send(path, name, &[value]);
-                // A schema can only say what tokens look like.
-                let is_valid = validator.is_valid(&typed(item, value)) && name != "since";
+                // A schema can only say what tokens look like, and a `not` in it would spoil the types of generated clients.
+                let is_sayable = name != "since" && (*value != "null" || name == "payout_types");
+                let is_valid = validator.is_valid(&typed(item, value)) && is_sayable;
                 let expected = if is_valid { 200 } else { 400 };
                 assert_eq!(reply.status, expected, "{path}: {name}={value}: {schema}");
                 taken += u32::from(is_valid);

@@ -307,7 +307,7 @@ fn filters_that_no_product_matches_give_an_empty_page() {
     for query in [
         "categories=no-such-thing",
         "categories=GAMES",
-        "countries_redeemable_in=ZZ",
+        "countries_redeemable_in=AQ",
         "countries_redeemable_in=US&categories=nothing",
         "currencies=ZZZ",
         "payout_types=no_such_type",
@@ -337,4 +337,89 @@ fn hundred_faults_are_told_at_most() {
         let help = body["help"].as_str().expect("help");
         assert!(help.contains("more is wrong"), "{help}");
     }
+}
+
+#[test]
+fn words_of_empty_variables_are_refused_with_help() {
+    let mut named = gift_card("A");
+    named["categories"] = serde_json::json!(["None"]);
+    let store = Store::of(&[named]);
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    let refused = |target: &str| {
+        let reply = server.get(&key, target);
+        assert_eq!(reply.status, 400, "{target}");
+        let body = reply.json();
+        let help = body["help"].as_str().expect("help");
+        assert!(
+            help.contains("a variable of your program seems to be empty"),
+            "{body}"
+        );
+        let fault = &body["details"][0];
+        let place = format!("{}.{}", fault["location"][0], fault["location"][1]).replace('"', "");
+        format!("{} {place}", fault["type"].as_str().expect("a type"))
+    };
+    for word in [
+        "undefined",
+        "null",
+        "None",
+        "nil",
+        "NaN",
+        "%5Bobject%20Object%5D",
+    ] {
+        let path = format!("/v2/product/{word}");
+        assert_eq!(refused(&path), "invalid_value path.product_code");
+        for (name, fault) in [
+            ("after", "invalid_cursor query.after"),
+            ("before", "invalid_cursor query.before"),
+            ("codes", "invalid_value query.codes"),
+            ("categories", "invalid_value query.categories"),
+        ] {
+            let target = format!("/v2/product?{name}={word}");
+            match (name, word) {
+                // A category of the catalog.
+                ("categories", "None") => assert_eq!(server.get(&key, &target).codes(), ["A"]),
+                _ => assert_eq!(refused(&target), fault, "{word}"),
+            }
+        }
+    }
+    // In the midst of a walk, the category may be gone; and words are compared exactly.
+    for target in [
+        "?categories=null&after=A",
+        "?categories=Null",
+        "/changes?categories=Null",
+    ] {
+        assert_eq!(
+            server.get(&key, &format!("/v2/product{target}")).status,
+            200,
+            "{target}"
+        );
+    }
+    let first = "/v2/product/changes?categories=null";
+    assert_eq!(refused(first), "invalid_value query.categories");
+    assert_eq!(server.get(&key, "/v2/product/Null").status, 404);
+}
+
+#[test]
+fn countries_that_no_iso_code_is_of_are_refused() {
+    let store = Store::of(&[gift_card("A")]);
+    let key = store.key("partner", &[]);
+    let server = store.serve();
+    for (country, help) in [
+        ("UK", "did you mean `GB`?"),
+        ("EN", "did you mean `GB`?"),
+        ("se", "did you mean `SE`?"),
+        ("XX", ""),
+    ] {
+        for path in ["/v2/product", "/v2/product/changes"] {
+            let reply = server.get(&key, &format!("{path}?countries_redeemable_in={country}"));
+            assert_eq!(faults(&reply), ["invalid_value countries_redeemable_in"]);
+            assert!(
+                reply.json()["help"].as_str().expect("help").contains(help),
+                "{country}"
+            );
+        }
+    }
+    let kosovo = server.get(&key, "/v2/product?countries_redeemable_in=XK");
+    assert_eq!(kosovo.status, 200);
 }

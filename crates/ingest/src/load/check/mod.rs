@@ -209,7 +209,7 @@ fn product(
         fields,
         "countries_redeemable_in",
         (300, most),
-        Country::assigned,
+        str::parse::<Country>,
     );
     let customer_service = customer_service(context, fields);
     let discount_multiplier = discount_multiplier(context, fields);

@@ -60,7 +60,7 @@ pub(super) fn read(form: &Form) -> anyhow::Result<Selector> {
     let codes = each(&form.words("code"), "Product codes", |word| {
         word.parse::<CodePattern>()
     });
-    let countries = each(&form.words("country"), "Countries", Country::assigned);
+    let countries = each(&form.words("country"), "Countries", str::parse::<Country>);
     let currencies = each(
         &form.words("currency"),
         "Currencies",

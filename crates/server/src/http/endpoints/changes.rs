@@ -124,6 +124,22 @@ pub(crate) fn find<'s>(
         after,
         ..request.query.clone()
     };
+    let token = Token {
+        issued: now.as_second(),
+        filter: request.filter_digest,
+        terms,
+        newest: position,
+        base: Some(first),
+        first: None,
+        place: None,
+    };
+    if request.begins_now {
+        return Ok(PageFound {
+            changes: Vec::new(),
+            next: token,
+            has_more: false,
+        });
+    }
     let page = SearchLimit::of_request().search(|work| {
         let page = feed.page(base.as_ref(), &query, work)?;
         let is_over = page.changes.is_empty() && !page.has_more();
@@ -140,18 +156,14 @@ pub(crate) fn find<'s>(
     let goes_on = more_after.is_some();
     // An empty last answer says that the copy is complete. If the catalog changed since the first one, another walk follows.
     let is_repeated = changes.is_empty() && !goes_on && first != position;
-    let next = Token {
-        issued: now.as_second(),
-        filter: request.filter_digest,
-        terms,
-        newest: position,
-        base: if goes_on { base } else { Some(first) },
-        first: goes_on.then_some(first),
-        place: None,
-    };
     let next = match more_after {
-        Some(code) => next.at(&code, feed.store_id()),
-        None => next,
+        Some(code) => Token {
+            base,
+            first: Some(first),
+            ..token
+        }
+        .at(&code, feed.store_id()),
+        None => token,
     };
     Ok(PageFound {
         changes,

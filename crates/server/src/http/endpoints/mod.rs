@@ -107,8 +107,10 @@ impl Endpoints {
         rendered: &Rendered,
     ) -> Result<Found<'s>, ApiError> {
         let form = parameters::content_form(query)?;
-        let Captured::Code(code) = captured else {
-            return Err(ApiError::plain(ErrorType::NotFound));
+        let code = match captured {
+            Captured::Code(code) => code,
+            Captured::EmptyVariable(text) => return Err(parameters::empty_product_code(text)),
+            _ => return Err(ApiError::plain(ErrorType::NotFound)),
         };
         let (product, discount) = visible
             .product(snapshot, code)

@@ -102,7 +102,9 @@ impl Site {
                 let audience = Audience::Site(asset.content_type);
                 Ok(file.resource().for_audience(audience))
             }
-            Captured::Code(_) | Captured::Digest(_) => Err(ApiError::plain(ErrorType::NotFound)),
+            Captured::Code(_) | Captured::EmptyVariable(_) | Captured::Digest(_) => {
+                Err(ApiError::plain(ErrorType::NotFound))
+            }
         }
     }
 

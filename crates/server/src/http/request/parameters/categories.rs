@@ -1,9 +1,10 @@
-//! Values of `categories` that a client can't have meant: several categories in one value, and values encoded twice. Taken
-//! literally they match nothing, and an empty page says nothing about the mistake.
+//! Values of `categories` that a client can't have meant: several categories in one value, values encoded twice, and what
+//! programs write where a variable is empty. Taken literally they match nothing, and an empty page says nothing about that.
 
 use std::collections::HashSet;
 
 use percent_encoding::percent_decode_str;
+use vitrine_model::code::ProductCode;
 use vitrine_model::selector::Selector;
 use vitrine_wire::error::FaultType;
 
@@ -18,12 +19,14 @@ use crate::http::request::query::encoded;
 ///
 /// # Errors
 ///
-/// If one is a comma list of visible categories, or one percent-encoded twice, with all of them.
+/// If one is a comma list of visible categories, one percent-encoded twice, or what programs write where a variable is empty,
+/// with all of them.
 pub(crate) fn check_categories<'v, V: Iterator<Item = &'v str>>(
     filter: &Selector,
     visible: impl FnOnce() -> V,
 ) -> Result<(), ApiError> {
-    let is_suspicious = |value: &&String| value.contains([',', '%']);
+    let is_empty = |value: &str| ProductCode::EMPTY_VARIABLES.contains(&value);
+    let is_suspicious = |value: &&String| value.contains([',', '%']) || is_empty(value);
     let given = filter.categories.iter().flatten();
     let mut suspicious = given.filter(is_suspicious).peekable();
     if suspicious.peek().is_none() {
@@ -33,6 +36,11 @@ pub(crate) fn check_categories<'v, V: Iterator<Item = &'v str>>(
     let name = rows::CATEGORIES.name;
     let mut faults = Faults::default();
     for value in suspicious {
+        if is_empty(value) && !visible.contains(value.as_str()) {
+            let message = format!("`{name}` is {value:?}, which is no category");
+            faults.add(FaultType::InvalidValue, name, message);
+            faults.help_if_empty(value);
+        }
         let Some((mistake, meant)) = meant(value, &visible) else {
             continue;
         };

@@ -14,6 +14,9 @@ use crate::http::request::changes_token::{FilterDigest, Token};
 /// Maximum time to wait for a change, in seconds.
 const MAX_WAIT_SECONDS: u8 = 55;
 
+/// Value of `since` for what changes from now on.
+const NOW: &str = "now";
+
 /// Parameters of the changes feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChangesParameter {
@@ -85,6 +88,8 @@ pub(crate) struct ChangesRequest {
     pub(crate) filter_digest: FilterDigest,
     /// Token of the answer before; none at the beginning of a copy.
     pub(crate) since: Option<Token>,
+    /// True if only what changes from now on is wanted, without a copy: `since=now` (docs/contract/changes.md#operation).
+    pub(crate) begins_now: bool,
     /// Time to wait for a change.
     pub(crate) wait: Duration,
 }
@@ -97,11 +102,12 @@ pub(crate) struct ChangesRequest {
 pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
     let (mut changes, mut codes) = (ChangesQuery::default(), Vec::new());
     let mut since: Option<Option<Token>> = None;
-    let mut wait = None;
+    let (mut wait, mut begins_now) = (None, false);
     let (mut since_place, mut wait_place) = (0, 0);
     let mut faults = read(query, &CHANGES, &HINTS, |parameter, row, given, faults| {
         let value = given.unwrap_or_else(|raw| raw);
         match parameter {
+            ChangesParameter::Since if value == NOW => begins_now = true,
             ChangesParameter::Since => {
                 since_place = faults.place();
                 let token = value.parse().ok();
@@ -143,8 +149,8 @@ pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
         );
     }
     // There is no fault of `since` then, which could stand before this one.
-    if since.is_none() && wait.is_some_and(|wait| wait > 0) {
-        let message = "`wait` needs `since`: without a token there is nothing to wait for";
+    if since.is_none() && wait.is_some_and(|wait| wait > 0 || begins_now) {
+        let message = "`wait` needs a token in `since`: without one there is nothing to wait for";
         let (kind, name) = (FaultType::InvalidValue, rows::WAIT.name);
         faults.insert(wait_place, kind, name, message.to_owned());
         faults.help("leave `wait` out of the first request".to_owned());
@@ -154,6 +160,7 @@ pub(crate) fn changes(query: Option<&str>) -> Result<ChangesRequest, ApiError> {
         query: changes,
         filter_digest,
         since: since.flatten(),
+        begins_now,
         wait: Duration::from_secs(wait.unwrap_or(0).into()),
     })
 }

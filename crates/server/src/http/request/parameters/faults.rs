@@ -1,5 +1,7 @@
 //! Faults of a query, collected while it is read by the rows of its parameters.
 
+use vitrine_model::code::ProductCode;
+use vitrine_model::geo::Country;
 use vitrine_wire::error::{FaultType, ParameterFault};
 
 use super::{Multiplicity, Parameter};
@@ -8,6 +10,9 @@ use crate::http::request::query::pairs;
 
 /// Maximum number of faults that are told: a target of 8 kB has room for thousands, each of which takes a sentence.
 const MAX_FAULTS: usize = 100;
+
+/// Help for a value that a program wrote where a variable is empty.
+const EMPTY_VARIABLE: &str = "a variable of your program seems to be empty";
 
 /// Faults of one request's parameters.
 #[derive(Default)]
@@ -69,6 +74,7 @@ impl Faults {
     /// Adds an invalid value of a repeatable parameter whose values have no commas.
     pub(super) fn invalid_item(&mut self, row: &Parameter, value: &str) {
         self.invalid(row, value);
+        self.help_if_empty(value);
         if value.contains(',') {
             let name = row.name;
             self.help(format!(
@@ -86,10 +92,38 @@ impl Faults {
 
     /// Adds a cursor that can't be one.
     pub(super) fn invalid_cursor(&mut self, row: &Parameter, value: &str) {
-        let (name, value) = (row.name, shortened(value));
-        let message = format!("`{name}` is {value:?}, which is no cursor of this API");
+        let (name, shown) = (row.name, shortened(value));
+        let message = format!("`{name}` is {shown:?}, which is no cursor of this API");
         self.add(FaultType::InvalidCursor, name, message);
-        self.help("take cursors from `pagination.cursors` of a response".to_owned());
+        if !self.help_if_empty(value) {
+            self.help("take cursors from `pagination.cursors` of a response".to_owned());
+        }
+    }
+
+    /// Adds a country that ISO 3166 doesn't assign, or no country at all.
+    pub(super) fn invalid_country(&mut self, row: &Parameter, value: &str) {
+        let is_code = value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_uppercase());
+        match is_code {
+            true => {
+                let name = row.name;
+                let message =
+                    format!("`{name}` is {value:?}, which ISO 3166 assigns to no country");
+                self.add(FaultType::InvalidValue, name, message);
+            }
+            false => self.invalid_item(row, value),
+        }
+        if let Some(country) = Country::meant(value) {
+            self.help(format!("did you mean `{country}`?"));
+        }
+    }
+
+    /// Adds help for a value that a program wrote where a variable is empty. Returns whether it is one.
+    pub(super) fn help_if_empty(&mut self, value: &str) -> bool {
+        let is_empty = ProductCode::EMPTY_VARIABLES.contains(&value);
+        if is_empty {
+            self.help(EMPTY_VARIABLE.to_owned());
+        }
+        is_empty
     }
 
     /// Returns the error with all faults, if there are any.
@@ -104,6 +138,16 @@ impl Faults {
         let help = (!self.help.is_empty()).then(|| self.help.join("; "));
         Err(ApiError::parameters(self.details, help))
     }
+}
+
+/// Returns the error of a product's path with a text that a program wrote where a variable is empty.
+pub(crate) fn empty_product_code(text: &str) -> ApiError {
+    let fault = ParameterFault {
+        kind: FaultType::InvalidValue,
+        message: format!("the product's code is {text:?}, which no product has"),
+        location: ["path", "product_code"].map(str::to_owned),
+    };
+    ApiError::parameters(vec![fault], Some(EMPTY_VARIABLE.to_owned()))
 }
 
 /// Returns the start of a client's text, short enough for a message.

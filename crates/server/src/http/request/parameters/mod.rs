@@ -21,6 +21,7 @@ use vitrine_wire::error::FaultType;
 
 pub(crate) use self::categories::check_categories;
 pub(crate) use self::changes::{ChangesRequest, changes};
+pub(crate) use self::faults::empty_product_code;
 use self::faults::{Faults, read};
 use crate::http::error::ApiError;
 use crate::http::request::query;
@@ -91,7 +92,7 @@ impl Values {
             Self::Cursor => "a cursor of this API",
             Self::Limit => "a whole number from 1 to 500",
             Self::ContentForm => "`url`, `md` or `html`",
-            Self::Token => "the token `next` of an answer",
+            Self::Token => "the token `next` of an answer, or `now`",
             Self::Wait => "a whole number of seconds from 0 to 55",
             Self::Search => "some words, at most 100 characters",
             Self::Version => "the date of a served API version: `2026-12-01` or `2024-02-05`",
@@ -331,7 +332,7 @@ fn set_filter(
         },
         FilterParameter::Countries => match value.parse() {
             Ok(country) => add(&mut filter.countries, country),
-            Err(_) => faults.invalid_item(row, value),
+            Err(_) => faults.invalid_country(row, value),
         },
         FilterParameter::Categories => match given {
             Ok("") | Err(_) => faults.invalid(row, value),
