@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::log::Log;
 use super::segment::Segment;
 use super::{Journal, Step};
 
@@ -26,6 +27,7 @@ impl LastChange {
 /// Reader of the newest changes of products, in ascending order of their codes.
 #[derive(Debug)]
 pub struct LastChanges<'j> {
+    log: &'j Log,
     /// Segments, newest first, each with the first change whose code wasn't passed yet.
     segments: Vec<(&'j Segment, usize)>,
 }
@@ -34,12 +36,13 @@ impl LastChanges<'_> {
     /// Returns the newest recorded change of a product; `None` if none is recorded. Codes must ascend from call to call.
     pub fn find(&mut self, code: &str) -> Option<LastChange> {
         let code = code.as_bytes();
+        let log = self.log;
         self.segments.iter_mut().find_map(|(segment, passed)| {
             *passed = segment.skip(*passed, |other| other < code);
             let end = segment.skip(*passed, |other| other <= code);
             let newest = end.checked_sub(1).filter(|newest| newest >= passed)?;
             let revision = segment.number(newest);
-            Some(LastChange::new(revision, *segment.step(revision)?))
+            Some(LastChange::new(revision, *log.state(revision)?))
         })
     }
 }
@@ -50,6 +53,7 @@ impl Journal {
     pub fn last_changes(&self) -> LastChanges<'_> {
         let newest_first = self.revisions.segments.iter().rev();
         LastChanges {
+            log: &self.revisions,
             segments: newest_first.map(|segment| (&**segment, 0)).collect(),
         }
     }
@@ -57,7 +61,7 @@ impl Journal {
     /// Returns the oldest known revision: products without a recorded change are as it had them.
     #[must_use]
     pub fn oldest_revision(&self) -> LastChange {
-        LastChange::new(self.revisions.oldest, self.revisions.base)
+        LastChange::new(self.revisions.oldest, self.revisions.steps[0])
     }
 }
 

@@ -119,6 +119,26 @@ fn former_ids_of_revisions_are_located() {
     assert_eq!(later.locate(&position(4, "new", 0)), None);
 }
 
+/// One change a revision takes the most.
+#[test]
+fn journal_of_a_million_changes_takes_100_bytes_each() {
+    const COUNT: u64 = 1_000_000;
+    let mut journal = update([0]).into_journal(texts(0)).unwrap();
+    for since in [0, COUNT / 2] {
+        let mut update = JournalUpdate::default();
+        for number in since..=since + COUNT / 2 {
+            let code = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            change(&mut update, number, &format!("PRODUCT-{:012X}", code >> 16));
+            update.revision(&revision(number, &number.to_string()), None);
+        }
+        journal = update.extend(&journal, texts(0)).unwrap();
+    }
+    assert_eq!(journal.len() as u64, COUNT);
+    let bytes = journal.bytes() / journal.len();
+    println!("{bytes} bytes for each change");
+    assert!(bytes <= 100, "{bytes}");
+}
+
 #[test]
 fn trimmed_journal_drops_about_a_quarter_at_once() {
     let mut journal = update(0..=64).into_journal(texts(0)).unwrap();
