@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, available_parallelism};
 
-use vitrine_ingest::view::TextAddresses;
+use vitrine_ingest::view::{TextAddresses, discount, facts};
 use vitrine_model::content::TextDigest;
-use vitrine_model::snapshot::{Block, Entry, Facet, PlacedDiscount};
-use vitrine_store::record::StoredDigest;
+use vitrine_model::snapshot::{Block, Entry, Facet, FacetNumbers, PlacedDiscount};
+use vitrine_store::record::{LiveProduct, StoredDigest};
 
 use crate::panic_point::PanicPoint;
 
@@ -45,35 +45,36 @@ struct BatchProduct {
     digest: StoredDigest,
 }
 
-/// Range of a product's content resources in its document, and its discount.
-pub(super) type Places = (Option<Range<usize>>, PlacedDiscount);
-
 impl Batch {
-    /// Appends a product: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
-    pub(super) fn push(
-        &mut self,
-        code: &str,
-        document: &str,
-        (content, discount): Places,
-        facets: &[Facet],
-        taken_down: &[TextDigest],
-        digest: StoredDigest,
-    ) {
+    /// Appends a product, with the numbers of its facets. Returns false if it is damaged.
+    pub(super) fn push(&mut self, product: LiveProduct<'_>, numbers: &mut FacetNumbers) -> bool {
+        let (document, countries) = (product.document, product.countries);
+        let facts = facts(
+            document,
+            product.is_orderable,
+            countries,
+            product.categories,
+        );
+        let discount = discount(document, product.discount_multiplier);
+        let Some((facts, discount)) = facts.zip(discount) else {
+            return false;
+        };
         let code_start = self.text.len();
-        self.text.push_str(code);
+        self.text.push_str(product.code);
         let document_start = self.text.len();
         self.text.push_str(document);
         let facets_start = self.facets.len();
-        self.facets.extend_from_slice(facets);
+        self.facets.extend(numbers.facets_of(&facts));
         self.products.push(BatchProduct {
             code: code_start..document_start,
             document: document_start..self.text.len(),
-            content,
+            content: product.content,
             discount,
             facets: facets_start..self.facets.len(),
-            taken_down: taken_down.to_vec(),
-            digest,
+            taken_down: product.taken_down.to_vec(),
+            digest: product.digest,
         });
+        true
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_ingest::view::{TextAddresses, discount, facts};
+use vitrine_ingest::view::TextAddresses;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
     Damage, FacetNumbers, RebuildThreads, ServedText, Snapshot, TextTable, TextTableBuilder,
@@ -74,25 +74,11 @@ pub(super) fn build(
     let (state, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
         heartbeat.beat(BUILD_STEP_LIMIT);
         match item {
-            CatalogItem::Product {
-                code,
-                document,
-                content,
-                discount_multiplier,
-                is_orderable,
-                countries,
-                categories,
-                taken_down,
-                digest,
-            } => {
-                let found = facts(document, is_orderable, countries, categories);
-                let found = found.zip(discount(document, discount_multiplier));
-                let Some((facts, discount)) = found else {
+            CatalogItem::Product(product) => {
+                let code = product.code;
+                if !batch.push(product, &mut numbers) {
                     damage.products.insert(code.to_owned());
-                    return Ok(());
-                };
-                let (facets, places) = (numbers.facets_of(&facts), (content, discount));
-                batch.push(code, document, places, &facets, taken_down, digest);
+                }
                 if batch.is_full() {
                     makers.send(batch.take());
                 }
@@ -207,26 +193,11 @@ pub(super) fn apply_changes(
     let (state, revision) = store.read_changes(since, max_products, kept_since, &mut |item| {
         heartbeat.beat(BUILD_STEP_LIMIT);
         match item {
-            CatalogItem::Product {
-                code,
-                document,
-                content,
-                discount_multiplier,
-                is_orderable,
-                countries,
-                categories,
-                taken_down,
-                digest,
-            } => {
-                let found = facts(document, is_orderable, countries, categories);
-                let found = found.zip(discount(document, discount_multiplier));
-                let Some((facts, discount)) = found else {
+            CatalogItem::Product(product) => {
+                let code = product.code;
+                if !products.push(product, Arc::make_mut(&mut numbers))? {
                     damage.products.insert(code.to_owned());
-                    return Ok(());
-                };
-                let facets = Arc::make_mut(&mut numbers).facets_of(&facts);
-                let places = (content, discount);
-                products.push(code, document, places, &facets, taken_down, digest)?;
+                }
             }
             // The snapshot keeps its version.
             CatalogItem::Damaged { code } => {

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use vitrine_ingest::view::TextAddresses;
 use vitrine_model::code::ProductCode;
-use vitrine_model::content::TextDigest;
-use vitrine_model::snapshot::{Facet, NewProduct};
-use vitrine_store::record::StoredDigest;
+use vitrine_model::snapshot::{FacetNumbers, NewProduct};
+use vitrine_store::record::LiveProduct;
 
 use super::background::YieldBudget;
-use super::batches::{Batch, BuildError, Found, Places, Worker, WorkerPool};
+use super::batches::{Batch, BuildError, Found, Worker, WorkerPool};
 
 /// Number of full batches that the reading thread renders itself: about 1,000 products, in some ten milliseconds. Then
 /// other threads are started for the rest.
@@ -51,21 +50,16 @@ impl<'a> ChangedProducts<'a> {
     /// If a thread can't be started, or an undamaged product is invalid.
     pub(super) fn push(
         &mut self,
-        code: &str,
-        document: &str,
-        places: Places,
-        facets: &[Facet],
-        taken_down: &[TextDigest],
-        digest: StoredDigest,
-    ) -> Result<(), BuildError> {
-        self.batch
-            .push(code, document, places, facets, taken_down, digest);
+        product: LiveProduct<'_>,
+        numbers: &mut FacetNumbers,
+    ) -> Result<bool, BuildError> {
+        let is_pushed = self.batch.push(product, numbers);
         if self.batch.is_full() {
             let batch = self.batch.take();
             self.render(batch)?;
         }
         self.yields.maybe_yield();
-        Ok(())
+        Ok(is_pushed)
     }
 
     /// Adds a product that is no longer live.

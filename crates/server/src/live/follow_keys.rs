@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use vitrine_model::key::{KeyRecord, KeyTable};
-use vitrine_store::StoreError;
 use vitrine_store::audit::AuditPosition;
 use vitrine_store::record::StoreState;
+use vitrine_store::{KeysRead as StoredKeys, StoreError};
 
 use super::follow::{FollowContext, PollTask};
 use super::follow_assortments::{former_versions, is_history_of, known_versions, updated};
@@ -98,13 +98,7 @@ impl KeyPoll {
             };
             read.records = read.records.into_iter().filter_map(as_before).collect();
         }
-        let keys = match read.is_whole {
-            true => {
-                KeyTable::new(read.records, known).with_assortments(Arc::clone(known.assortments()))
-            }
-            false => known.with_changed(read.records),
-        };
-        live.set_keys(keys);
+        live.set_keys(table(known, &mut read));
         if !has_same_assortments {
             return Ok(None);
         }
@@ -123,11 +117,7 @@ impl KeyPoll {
         let FollowContext { store, live, .. } = &self.followed;
         let mut read = store.read_assortments(&known_versions(before.assortments()), since)?;
         self.followed.refuse_emptied(&read.keys.state)?;
-        let records = std::mem::take(&mut read.keys.records);
-        let keys = match read.keys.is_whole {
-            true => KeyTable::new(records, known),
-            false => known.with_changed(records),
-        };
+        let keys = table(known, &mut read.keys);
         let (assortments, has_gap) = updated(before, &keys, &read);
         self.is_history_read &= !has_gap;
         live.set_keys(keys.with_assortments(Arc::new(assortments)));
@@ -196,6 +186,16 @@ impl KeyPoll {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the table after a read, whose records are taken. Assortments, and counts of keys that stay, are those of the
+/// table before.
+fn table(before: &KeyTable, read: &mut StoredKeys) -> KeyTable {
+    let records = std::mem::take(&mut read.records);
+    match read.is_whole {
+        true => KeyTable::new(records, before).with_assortments(Arc::clone(before.assortments())),
+        false => before.with_changed(records),
     }
 }
 
