@@ -317,6 +317,32 @@ fn products_with_invalid_codes_are_left_out() {
     assert_eq!(removals(&journal, &since, &until), ["A"]);
 }
 
+#[test]
+fn last_change_is_the_newest_of_all_segments() {
+    let made = |revisions: std::ops::RangeInclusive<u64>, changes: &[(u64, &str)]| {
+        let mut update = JournalUpdate::default();
+        revisions.for_each(|number| update.revision(&revision(number, &number.to_string()), None));
+        for (number, code) in changes {
+            change(&mut update, *number, code);
+        }
+        update
+    };
+    let start = made(1..=3, &[(2, "A"), (2, "B"), (3, "B")]);
+    let journal = start.into_journal(texts(0)).unwrap();
+    let update = made(3..=4, &[(4, "C"), (4, "A")]);
+    let journal = update.extend(&journal, texts(0)).unwrap();
+    let mut changes = journal.last_changes();
+    let found = ["A", "AA", "B", "C", "D"].map(|code| changes.find(code));
+    let revisions = found.map(|found| found.map(|change| (change.revision, change.at)));
+    let expected = [Some(4), None, Some(3), Some(4), None];
+    assert_eq!(
+        revisions,
+        expected.map(|number| Some((number?, second(number?))))
+    );
+    assert_eq!(journal.oldest_revision().revision, 1);
+    assert_eq!(journal.last_changes().find("B").unwrap().revision, 3);
+}
+
 /// Uses whatever a journal has.
 fn use_all(journal: Journal) {
     let filters = ["food", "toys"].map(|category| Selector {

@@ -14,9 +14,7 @@ use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use super::background::YieldBudget;
-use super::batches::{Batch, BuildError, WorkerPool, thread_count};
-use super::blocks::BlockMaker;
-use super::changed_products::ChangedProducts;
+use super::batches::{BlockMaker, BuildError, Renderer, WorkerPool, thread_count};
 use crate::metrics::heartbeat::Heartbeat;
 
 /// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
@@ -69,18 +67,14 @@ pub(super) fn build(
     let mut makers = started.map_err(StoreError::Visitor)?;
     let mut numbers = FacetNumbers::default();
     let mut texts = TextTableBuilder::default();
-    let mut batch = Batch::default();
     let mut damage = Damage::default();
     let (state, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
         heartbeat.beat(BUILD_STEP_LIMIT);
         match item {
             CatalogItem::Product(product) => {
                 let code = product.code;
-                if !batch.push(product, &mut numbers) {
+                if !makers.push(product, &mut numbers) {
                     damage.products.insert(code.to_owned());
-                }
-                if batch.is_full() {
-                    makers.send(batch.take());
                 }
             }
             CatalogItem::Damaged { code } => {
@@ -104,9 +98,6 @@ pub(super) fn build(
         return Ok((state, None));
     };
     let finish = move || -> Result<Snapshot, BuildError> {
-        if !batch.is_empty() {
-            makers.send(batch);
-        }
         let (numbers, texts) = (Arc::new(numbers), texts.finish());
         let (blocks, found) = makers.finish_blocks()?;
         damage.products.extend(found.damaged);
@@ -187,7 +178,9 @@ pub(super) fn apply_changes(
         return Ok(None);
     }
     let mut damage = snapshot.damage().clone();
-    let (mut products, mut texts) = (ChangedProducts::new(addresses), Vec::new());
+    let started = WorkerPool::<Renderer>::start(addresses);
+    let mut renderers = started.map_err(StoreError::Visitor)?;
+    let (mut retired, mut texts) = (Vec::new(), Vec::new());
     let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let (since, kept_since) = (snapshot.revision(), texts_kept_since(now));
     let (state, revision) = store.read_changes(since, max_products, kept_since, &mut |item| {
@@ -195,7 +188,7 @@ pub(super) fn apply_changes(
         match item {
             CatalogItem::Product(product) => {
                 let code = product.code;
-                if !products.push(product, Arc::make_mut(&mut numbers))? {
+                if !renderers.push(product, Arc::make_mut(&mut numbers)) {
                     damage.products.insert(code.to_owned());
                 }
             }
@@ -203,7 +196,7 @@ pub(super) fn apply_changes(
             CatalogItem::Damaged { code } => {
                 damage.products.insert(code);
             }
-            CatalogItem::Retired { code } => products.push_retired(code.parse()?),
+            CatalogItem::Retired { code } => retired.push((code.parse()?, None)),
             CatalogItem::Text {
                 digest,
                 markdown,
@@ -219,7 +212,8 @@ pub(super) fn apply_changes(
     let Some(revision) = revision else {
         return Ok(None);
     };
-    let (products, found) = products.finish().map_err(StoreError::Visitor)?;
+    let (mut products, found) = renderers.finish_changes().map_err(StoreError::Visitor)?;
+    products.extend(retired);
     for code in products.keys() {
         damage.products.remove(code.as_str());
     }
@@ -227,7 +221,7 @@ pub(super) fn apply_changes(
     damage.products.extend(found.damaged);
     let texts = snapshot.texts().with(texts, now);
     let texts = with_missing(&texts, found.own_texts, Some(snapshot), now, &mut damage);
-    let mut yields = YieldBudget::new();
+    let mut yields = YieldBudget::default();
     let between = move || {
         heartbeat.beat(BUILD_STEP_LIMIT);
         yields.maybe_yield();

@@ -276,9 +276,7 @@ impl CatalogPoll {
             self.replace(Some(Arc::new(snapshot)));
         }
     }
-}
 
-impl CatalogPoll {
     /// Keeps the store's log small: reading a catalog at length is what lets it grow.
     fn checkpoint_log(&mut self) {
         if self.checkpointed.elapsed() < CHECKPOINT_INTERVAL {
@@ -298,9 +296,7 @@ impl CatalogPoll {
             }
         }
     }
-}
 
-impl CatalogPoll {
     /// Follows the changes, which aren't needed for a start.
     fn follow_changes(&mut self) {
         let is_started = std::mem::replace(&mut self.is_started, true);

@@ -1,7 +1,6 @@
 //! The live snapshot and keys that requests read, and the threads that swap them.
 //!
-//! - `build`: builds a snapshot from a store, with threads that take `batches` of products: for all, `blocks`; for changes,
-//!   `changed_products`
+//! - `build`: builds a snapshot from a store, with threads that take `batches` of products
 //! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`, `follow_assortments`: their tasks; `key_use`:
 //!   records the last use of keys, with `key_days`: their requests by day; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
@@ -14,9 +13,7 @@
 
 mod background;
 mod batches;
-mod blocks;
 mod build;
-mod changed_products;
 mod contact;
 mod feed;
 mod follow;

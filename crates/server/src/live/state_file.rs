@@ -35,9 +35,6 @@ use crate::panics::caught;
 
 const MARK: [u8; 16] = *b"Vitrine-state\0\0\0";
 
-/// Length of mark, format, length and checksum.
-const PREAMBLE_BYTES: usize = 3 * 16;
-
 /// Content of a state file.
 pub(super) trait State: Sized + Send + 'static {
     const KIND: StateFileKind;
@@ -67,7 +64,7 @@ struct Header<H> {
     /// See [`StateDirectory`].
     store_address: String,
     /// Length of each part, in bytes.
-    parts: Vec<usize>,
+    parts: Vec<u64>,
     /// XXH3-128 of all parts.
     checksum: String,
     content: H,
@@ -107,94 +104,29 @@ impl ReadError {
     }
 }
 
-/// A file, read from its start to its end.
+/// An opened file, read from its start to its end.
 struct Source {
     file: File,
-    file_bytes: usize,
-    format: u64,
-    header: Bytes,
-    /// Checksum of the header.
-    checksum: [u8; 16],
+    /// Number of bytes that weren't read yet.
+    left: u64,
 }
 
 impl Source {
-    fn open(directory: &StateDirectory, kind: StateFileKind) -> Result<Self, ReadError> {
-        let file = File::open(directory.file(kind))?;
-        let file_bytes = file.metadata()?.len();
-        let mut source = Self {
-            file,
-            file_bytes: usize::try_from(file_bytes).map_err(|_| ReadError::Damaged)?,
-            format: 0,
-            header: Bytes::new(),
-            checksum: [0; 16],
-        };
-        let preamble = source.take(PREAMBLE_BYTES)?;
-        let ([mark, numbers, checksum], _) = preamble.as_chunks() else {
-            return Err(ReadError::Damaged);
-        };
-        let ([format, length], _) = numbers.as_chunks() else {
-            return Err(ReadError::Damaged);
-        };
-        if *mark != MARK {
-            return Err(ReadError::Damaged);
-        }
-        source.format = u64::from_le_bytes(*format);
-        source.checksum = *checksum;
-        let length = usize::try_from(u64::from_le_bytes(*length));
-        source.header = source.take(length.map_err(|_| ReadError::Damaged)?)?;
-        Ok(source)
-    }
-
     /// Returns the next `length` bytes, in memory of their own: that of a block is freed with it.
-    fn take(&mut self, length: usize) -> Result<Bytes, ReadError> {
+    fn take(&mut self, length: u64) -> Result<Bytes, ReadError> {
         // A damaged file may have any length here.
-        if length > self.file_bytes {
-            return Err(ReadError::Damaged);
-        }
-        let mut bytes = Vec::with_capacity(length);
-        (&self.file).take(length as u64).read_to_end(&mut bytes)?;
-        let is_whole = bytes.len() == length;
-        is_whole.then(|| bytes.into()).ok_or(ReadError::Damaged)
+        self.left = self.left.checked_sub(length).ok_or(ReadError::Damaged)?;
+        let mut bytes = vec![0; usize::try_from(length).map_err(|_| ReadError::Damaged)?];
+        self.file.read_exact(&mut bytes)?;
+        Ok(bytes.into())
     }
+}
 
-    /// Returns the header and the parts of a content, checked, if `fits` is true of what the content added to the header
-    /// and of whether the file names this store address.
-    fn read<T: State>(
-        mut self,
-        store_address: &str,
-        fits: impl FnOnce(&T::Header, bool) -> bool,
-    ) -> Result<T, ReadError> {
-        if self.format != T::FORMAT {
-            return Err(ReadError::OtherFormat);
-        }
-        if xxh3_128(&self.header).to_le_bytes() != self.checksum {
-            return Err(ReadError::Damaged);
-        }
-        let header: Header<T::Header> =
-            serde_json::from_slice(&self.header).map_err(|_| ReadError::Damaged)?;
-        let start = PREAMBLE_BYTES + self.header.len();
-        let mut lengths = header.parts.iter().copied();
-        if lengths.try_fold(start, usize::checked_add) != Some(self.file_bytes) {
-            return Err(ReadError::Damaged);
-        }
-        if T::IS_OF_BUILD && header.build != *BUILD {
-            return Err(ReadError::OtherFormat);
-        }
-        if !fits(&header.content, header.store_address == store_address) {
-            return Err(ReadError::OtherStore);
-        }
-        let mut sum = Xxh3Default::new();
-        let mut part = |length: &usize| self.take(*length).inspect(|part| sum.update(part));
-        let parts: Vec<Bytes> = header
-            .parts
-            .iter()
-            .map(&mut part)
-            .collect::<Result<_, _>>()?;
-        if hexadecimal(&sum) != header.checksum {
-            return Err(ReadError::Damaged);
-        }
-        T::from_parts(header.content, parts).ok_or(ReadError::Damaged)
-    }
+/// Header as bytes, which aren't checked yet.
+struct RawHeader {
+    format: u64,
+    checksum: [u8; 16],
+    json: Bytes,
 }
 
 impl StateDirectory {
@@ -206,9 +138,31 @@ impl StateDirectory {
         struct Named {
             store_address: String,
         }
-        let source = Source::open(self, StateFileKind::Snapshot).ok();
-        let named = source.and_then(|source| serde_json::from_slice(&source.header).ok());
+        let opened = self.open(StateFileKind::Snapshot).ok();
+        let named = opened.and_then(|(header, _)| serde_json::from_slice(&header.json).ok());
         named.is_some_and(|named: Named| named.store_address == self.store_address)
+    }
+
+    fn open(&self, kind: StateFileKind) -> Result<(RawHeader, Source), ReadError> {
+        let file = File::open(self.file(kind))?;
+        let left = file.metadata()?.len();
+        let mut source = Source { file, left };
+        let preamble = source.take(3 * 16)?;
+        let ([mark, numbers, checksum], _) = preamble.as_chunks() else {
+            return Err(ReadError::Damaged);
+        };
+        let ([format, length], _) = numbers.as_chunks() else {
+            return Err(ReadError::Damaged);
+        };
+        if *mark != MARK {
+            return Err(ReadError::Damaged);
+        }
+        let header = RawHeader {
+            format: u64::from_le_bytes(*format),
+            checksum: *checksum,
+            json: source.take(u64::from_le_bytes(*length))?,
+        };
+        Ok((header, source))
     }
 
     /// Reads and checks a whole file, if `fits` is true of what the content added to the header, and of whether the store
@@ -221,7 +175,28 @@ impl StateDirectory {
         &self,
         fits: impl FnOnce(&T::Header, bool) -> bool,
     ) -> Result<T, ReadError> {
-        Source::open(self, T::KIND)?.read(&self.store_address, fits)
+        let (header, mut source) = self.open(T::KIND)?;
+        if header.format != T::FORMAT {
+            return Err(ReadError::OtherFormat);
+        }
+        if xxh3_128(&header.json).to_le_bytes() != header.checksum {
+            return Err(ReadError::Damaged);
+        }
+        let header: Header<T::Header> =
+            serde_json::from_slice(&header.json).map_err(|_| ReadError::Damaged)?;
+        if T::IS_OF_BUILD && header.build != *BUILD {
+            return Err(ReadError::OtherFormat);
+        }
+        if !fits(&header.content, header.store_address == self.store_address) {
+            return Err(ReadError::OtherStore);
+        }
+        let mut sum = Xxh3Default::new();
+        let part = |length: &u64| source.take(*length).inspect(|part| sum.update(part));
+        let parts: Vec<Bytes> = header.parts.iter().map(part).collect::<Result<_, _>>()?;
+        if source.left > 0 || hexadecimal(&sum) != header.checksum {
+            return Err(ReadError::Damaged);
+        }
+        T::from_parts(header.content, parts).ok_or(ReadError::Damaged)
     }
 
     /// Writes a file, and replaces the previous one after it is synced to disk.
@@ -236,7 +211,7 @@ impl StateDirectory {
         let header = serde_json::to_vec(&Header {
             build: BUILD.clone(),
             store_address: self.store_address.clone(),
-            parts: parts.iter().map(Bytes::len).collect(),
+            parts: parts.iter().map(|part| part.len() as u64).collect(),
             checksum: hexadecimal(&sum),
             content,
         })?;
