@@ -23,7 +23,7 @@ const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
 /// Minimum number of products for each changed one; with fewer, the whole catalog is read again.
 const PRODUCTS_PER_CHANGE: usize = 4;
 
-/// Maximum time of one step of building a snapshot. A PostgreSQL store may take 60 seconds to sort before it returns
+/// Maximum time of one step of building a snapshot, or of reading the history. A PostgreSQL store may take 60 seconds to sort before it returns
 /// the first row.
 pub(super) const BUILD_STEP_LIMIT: Duration = Duration::from_secs(90);
 

@@ -14,6 +14,7 @@ use vitrine_store::StoreError;
 use vitrine_store::history::{History, HistoryItem, HistoryStart, Version};
 use vitrine_store::record::StoreState;
 
+use super::build::BUILD_STEP_LIMIT;
 use super::feed::{Feed, JournalLimits};
 use super::follow::FollowContext;
 use super::state_file::{State, StateFile};
@@ -23,9 +24,6 @@ use crate::metrics::state_files::StateFileKind;
 
 /// Minimum memory of a change, in bytes: bounds what is read from the store.
 const MIN_CHANGE_BYTES: usize = 40;
-
-/// Maximum time of one step of reading the history.
-const STEP_LIMIT: Duration = Duration::from_secs(90);
 
 /// The journal, and its file.
 pub(super) struct ChangesFollower {
@@ -214,7 +212,7 @@ impl ChangesFollower {
         since: Timestamp,
         heartbeat: &Heartbeat,
     ) -> Result<(History, JournalUpdate), StoreError> {
-        heartbeat.beat(STEP_LIMIT);
+        heartbeat.beat(BUILD_STEP_LIMIT);
         let start = HistoryStart {
             revision,
             texts: texts.map(StateId::as_texts),
@@ -223,7 +221,7 @@ impl ChangesFollower {
         };
         let mut update = JournalUpdate::default();
         let history = followed.store.read_history(&start, &mut |item| {
-            heartbeat.beat(STEP_LIMIT);
+            heartbeat.beat(BUILD_STEP_LIMIT);
             add(&mut update, item);
             Ok(())
         })?;

@@ -2,9 +2,9 @@
 //! its lock.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -33,7 +33,7 @@ pub struct StateDirectoryInUse {
 /// A directory of one server, and the store that it follows.
 #[derive(Debug, Clone)]
 pub struct StateDirectory {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Digest of the store's address. While the store is unreachable, only this tells whether files are of that store.
     pub(super) store_address: String,
 }
@@ -103,10 +103,6 @@ impl StateDirectory {
         owner.lines().next().unwrap_or("PID unknown").to_owned()
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Returns the path of a file.
     pub(super) fn file(&self, kind: StateFileKind) -> PathBuf {
         self.path.join(kind.file_name())
@@ -132,11 +128,6 @@ impl StateDirectory {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
-    }
-
-    /// Syncs the directory, so that renames are durable.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
     }
 }
 

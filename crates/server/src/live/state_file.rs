@@ -8,7 +8,7 @@
 //! | mark | 16 bytes |
 //! | format | 8 bytes: version of the content's format; 8 bytes: length of the header |
 //! | checksum | 16 bytes: XXH3-128 of the header |
-//! | header | JSON: build, store, lengths and checksum of the parts, and what the content adds |
+//! | header | JSON: build, address of the store, lengths and checksum of the parts, and what the content adds |
 //! | parts | bytes of the content |
 //!
 //! Numbers are little-endian.
@@ -44,7 +44,7 @@ pub(super) trait State: Sized + Send + 'static {
     const IS_OF_BUILD: bool = false;
     /// True if it is written at once. Otherwise a catalog that changes all the time isn't written all the time.
     const IS_URGENT: bool = false;
-    /// What the content adds to the header.
+    /// Part of the header that the content adds.
     type Header: Serialize + DeserializeOwned;
 
     /// Returns header and parts.
@@ -216,7 +216,7 @@ impl StateDirectory {
             content,
         })?;
         // Only its owner can read a temporary file; it is removed if this fails.
-        let file = NamedTempFile::with_prefix_in(T::KIND.partial_prefix(), self.path())?;
+        let file = NamedTempFile::with_prefix_in(T::KIND.partial_prefix(), &self.path)?;
         let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
         out.write_all(&MARK)?;
         out.write_all(&T::FORMAT.to_le_bytes())?;
@@ -228,7 +228,8 @@ impl StateDirectory {
         drop(out);
         file.as_file().sync_all()?;
         file.persist(self.file(T::KIND))?;
-        self.sync()
+        // So that the rename is durable.
+        File::open(&self.path)?.sync_all()
     }
 }
 
