@@ -86,7 +86,7 @@ impl Http1State {
         // Pinned here: a future that is passed on would have its room several times.
         let closed = std::pin::pin!(async {
             socket.closed().await;
-            admitted.note_closed();
+            admitted.presence.note_closed();
         });
         let evicted = std::pin::pin!(async {
             self.presence.evicted().await;

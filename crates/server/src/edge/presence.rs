@@ -20,6 +20,8 @@ pub(crate) struct Presence {
     /// True while bytes wait to be sent; shared with the socket.
     unsent: Arc<AtomicBool>,
     has_key: AtomicBool,
+    /// True if a request waits for changes, and the client has closed its side.
+    is_closed: AtomicBool,
     evicted: Notify,
 }
 
@@ -31,6 +33,7 @@ impl Default for Presence {
             idle_since: AtomicU64::new(0),
             unsent: Arc::default(),
             has_key: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             evicted: Notify::new(),
         }
     }
@@ -76,12 +79,26 @@ impl Presence {
         Arc::clone(&self.unsent)
     }
 
+    /// Records that a request waits for changes, and that the client has closed its side.
+    pub(super) fn note_closed(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if a request waits for changes, and the client has closed its side.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Returns the end of the last response, or the start.
+    pub(super) fn last_use(&self) -> Instant {
+        self.start + Duration::from_millis(self.idle_since.load(Ordering::Relaxed))
+    }
+
     /// Returns the time since which the connection is idle; none while a request is in flight or bytes wait to be sent.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let in_use =
             self.requests.load(Ordering::Relaxed) > 0 || self.unsent.load(Ordering::Relaxed);
-        let since = Duration::from_millis(self.idle_since.load(Ordering::Relaxed));
-        (!in_use).then(|| self.start + since)
+        (!in_use).then(|| self.last_use())
     }
 
     /// Tells the connection to close for another.
