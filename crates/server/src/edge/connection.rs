@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hyper::server::conn::http2;
@@ -13,7 +13,6 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::admission::Admitted;
 use super::http1::http1_builder;
 use super::http2::{Activity, ConnectionState, Streams};
 use super::presence::Presence;
@@ -22,7 +21,7 @@ use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
 use crate::http::body::budget::Account;
-use crate::http::parking;
+use crate::http::connection;
 use crate::http::service::Service;
 use crate::metrics::table::Caller;
 
@@ -85,14 +84,14 @@ pub(super) struct Connection {
     pub(super) phase: watch::Receiver<Phase>,
 }
 
-/// State of an HTTP/2 connection that its requests use. It ends with frames of its own, and parks nothing.
+/// State of an HTTP/2 connection that its requests use. It ends with frames of its own.
 #[derive(Debug)]
 struct Http2State {
     presence: Arc<Presence>,
     account: Account,
 }
 
-impl parking::Connection for Http2State {
+impl connection::Connection for Http2State {
     fn account(&self) -> &Account {
         &self.account
     }
@@ -104,17 +103,17 @@ impl parking::Connection for Http2State {
 
 impl Connection {
     /// Serves a TCP connection until it ends.
-    pub(super) async fn serve_tcp(self, socket: TcpStream, admitted: &Admitted) {
+    pub(super) async fn serve_tcp(self, socket: TcpStream, presence: Arc<Presence>) {
         // Responses are written whole; waiting to fill a segment would only delay them.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
         match &self.shared.certificates {
-            None => self.serve_http1(socket, admitted).await,
+            None => self.serve_http1(socket, presence).await,
             Some(certificates) => {
                 let certificates = Arc::clone(certificates);
                 // Boxed, so that plain connections need no room for it.
-                Box::pin(self.serve_tls(socket, admitted, certificates)).await;
+                Box::pin(self.serve_tls(socket, presence, certificates)).await;
             }
         }
     }
@@ -123,24 +122,23 @@ impl Connection {
     async fn serve_tls(
         self,
         socket: TcpStream,
-        admitted: &Admitted,
+        presence: Arc<Presence>,
         certificates: Arc<Certificates>,
     ) {
-        let presence = &admitted.presence;
         let acceptor = TlsAcceptor::from(certificates.config());
         let handshake =
             tokio::time::timeout(self.shared.timeouts.handshake, acceptor.accept(socket));
         let handshake = tokio::select! {
             outcome = handshake => outcome,
-            () = presence.evicted() => return self.shared.note_evicted(presence),
+            () = presence.evicted() => return self.shared.note_evicted(&presence),
         };
         let failed = match handshake {
             Ok(Ok(socket)) => {
                 return match socket.get_ref().1.alpn_protocol() {
                     Some(protocol) if protocol == HTTP2 => {
-                        self.serve_http2(socket, Arc::clone(presence)).await;
+                        self.serve_http2(socket, presence).await;
                     }
-                    _ => self.serve_http1(socket, admitted).await,
+                    _ => self.serve_http1(socket, presence).await,
                 };
             }
             Ok(Err(error)) => error.to_string(),
@@ -157,12 +155,8 @@ impl Connection {
     {
         let timeouts = self.shared.timeouts;
         let activity = Arc::new(Activity::new(timeouts, Arc::clone(&presence)));
-        let unsent = presence.unsent();
-        let socket = TimedSocket::new(
-            socket,
-            &timeouts,
-            Http2Watch::new(timeouts, Arc::clone(&unsent)),
-        );
+        let reading = Http2Watch::new(timeouts, Arc::clone(&presence));
+        let socket = TimedSocket::new(socket, &timeouts, reading);
         let (shared, remote) = (Arc::clone(&self.shared), self.remote);
         let state = Arc::new(Http2State {
             presence: Arc::clone(&presence),
@@ -172,8 +166,8 @@ impl Connection {
             let (shared, state) = (Arc::clone(&shared), Arc::clone(&state));
             async move {
                 let service = &shared.service;
-                let served = service.serve(request, remote.into(), &*state, None).await;
-                served.map(|answer| answer.map(SentBody::new))
+                let answer = service.serve(request, remote.into(), &*state).await;
+                Ok::<_, Infallible>(answer.map(SentBody::new))
             }
         });
         let connection = http2::Builder::new(Streams(Arc::clone(&activity)))
@@ -202,7 +196,7 @@ impl Connection {
                     (ConnectionState::Busy, None) => activity.age() >= timeouts.age,
                     (_, Some(asked)) => {
                         let waited = activity.age() - asked;
-                        let is_sent = activity.is_quiet() && !unsent.load(Ordering::Relaxed);
+                        let is_sent = activity.is_quiet() && !presence.has_unsent();
                         let is_over = is_sent && waited >= QUIET_CLOSE_TIMEOUT;
                         if is_over || waited >= CLOSE_TIMEOUT {
                             return;

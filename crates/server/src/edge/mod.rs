@@ -5,7 +5,7 @@
 //! - [`listen`]: addresses, Unix sockets, sockets that systemd opened
 //! - [`tls`]: certificates and their reload
 //! - [`server`]: accept loop and shutdown; `listeners`: the listeners, which close without losing connections
-//! - `connection`: one connection of either protocol; `http1`: of HTTP/1.1, whose waiting requests are parked
+//! - `connection`: one connection of either protocol; `http1`: of HTTP/1.1
 //! - `socket`: time limits for reading and writing; `reading`: read deadlines of each protocol
 //! - `http2`: time limits that only HTTP/2 needs, for streams and idle connections; `sent_body`: its bodies
 //! - [`admission`]: limits of connections, and which one is closed for another; `limits`: their numbers; `presence`: use of one

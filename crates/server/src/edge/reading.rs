@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use memchr::{memchr, memchr2};
 use tokio::time::Instant;
 
+use super::presence::Presence;
 use super::socket::Timeouts;
 
 /// Watches the bytes that arrive.
@@ -16,7 +17,13 @@ pub(crate) trait ReadWatch {
     /// Records that bytes were written.
     fn note_written(&mut self);
     /// Records whether bytes wait for the client to read.
-    fn note_unsent(&mut self, _waits: bool) {}
+    fn note_unsent(&mut self, waits: bool);
+    /// Returns true if the end of what the client sends has to be noticed although nothing is read.
+    fn awaits_end(&self) -> bool {
+        false
+    }
+    /// Records that the client has closed its side.
+    fn note_end(&mut self) {}
     /// Returns the time until which nothing more may arrive, or none if there is no limit.
     fn deadline(&mut self) -> Option<Instant>;
 }
@@ -30,19 +37,25 @@ struct ProgressState {
     answering: AtomicBool,
     answered: AtomicU64,
     reading_head: AtomicBool,
-    /// True while bytes wait to be sent; shared with the watcher of the connection.
-    unsent: Arc<AtomicBool>,
+    /// True while the request waits for changes, and its client hasn't closed its side.
+    awaits_end: AtomicBool,
+    presence: Arc<Presence>,
     /// True if the target of the arriving request has a fragment.
     has_fragment: AtomicBool,
 }
 
 impl Progress {
-    /// Returns the progress of a new connection, which records in `unsent` whether bytes wait to be sent.
-    pub(crate) fn with_unsent(unsent: Arc<AtomicBool>) -> Self {
+    /// Returns the progress of a new connection.
+    pub(crate) fn new(presence: Arc<Presence>) -> Self {
         Self(Arc::new(ProgressState {
-            unsent,
+            presence,
             ..ProgressState::default()
         }))
+    }
+
+    /// Notices from now on, until the response is ready, if the client closes its side.
+    pub(super) fn await_end(&self) {
+        self.0.awaits_end.store(true, Ordering::Relaxed);
     }
 
     /// Returns true if the target of the arrived request had a fragment, which the parser drops.
@@ -66,6 +79,7 @@ impl Progress {
     pub(crate) fn end(&self) {
         self.0.answered.fetch_add(1, Ordering::Relaxed);
         self.0.answering.store(false, Ordering::Relaxed);
+        self.0.awaits_end.store(false, Ordering::Relaxed);
     }
 }
 
@@ -161,7 +175,16 @@ impl ReadWatch for Http1Watch {
     }
 
     fn note_unsent(&mut self, waits: bool) {
-        self.progress.0.unsent.store(waits, Ordering::Relaxed);
+        self.progress.0.presence.note_unsent(waits);
+    }
+
+    fn awaits_end(&self) -> bool {
+        self.progress.0.awaits_end.load(Ordering::Relaxed)
+    }
+
+    fn note_end(&mut self) {
+        self.progress.0.awaits_end.store(false, Ordering::Relaxed);
+        self.progress.0.presence.note_closed();
     }
 
     /// Extends the deadline: a slow reader that makes progress isn't idle.
@@ -208,16 +231,15 @@ pub(crate) struct Http2Watch {
     in_head: bool,
     /// Deadline for the frame or head that has begun.
     whole_by: Option<Instant>,
-    /// True while bytes wait to be sent; shared with the watcher of the connection.
-    unsent: Arc<AtomicBool>,
+    presence: Arc<Presence>,
 }
 
 impl Http2Watch {
     /// Returns the watch of a new connection, which begins with the preface.
-    pub(crate) fn new(timeouts: Timeouts, unsent: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(timeouts: Timeouts, presence: Arc<Presence>) -> Self {
         Self {
             timeouts,
-            unsent,
+            presence,
             skip: PREFACE,
             head: [0; FRAME_HEAD],
             head_filled: 0,
@@ -268,7 +290,7 @@ impl ReadWatch for Http2Watch {
     fn note_written(&mut self) {}
 
     fn note_unsent(&mut self, waits: bool) {
-        self.unsent.store(waits, Ordering::Relaxed);
+        self.presence.note_unsent(waits);
     }
 
     fn deadline(&mut self) -> Option<Instant> {
