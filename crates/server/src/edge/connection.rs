@@ -155,7 +155,7 @@ impl Connection {
     {
         let timeouts = self.shared.timeouts;
         let activity = Arc::new(Activity::new(timeouts, Arc::clone(&presence)));
-        let reading = Http2Watch::new(timeouts, Arc::clone(&presence));
+        let reading = Http2Watch(Arc::clone(&presence));
         let socket = TimedSocket::new(socket, &timeouts, reading);
         let (shared, remote) = (Arc::clone(&self.shared), self.remote);
         let state = Arc::new(Http2State {
