@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::http1::http1_builder;
-use super::http2::{Activity, ConnectionState, Streams};
+use super::http2::Streams;
 use super::presence::Presence;
 use super::reading::{Http1Watch, Http2Watch, Progress};
 use super::sent_body::SentBody;
@@ -154,7 +154,6 @@ impl Connection {
         S: ClientSocket + Send + 'static,
     {
         let timeouts = self.shared.timeouts;
-        let activity = Arc::new(Activity::new(timeouts, Arc::clone(&presence)));
         let reading = Http2Watch(Arc::clone(&presence));
         let socket = TimedSocket::new(socket, &timeouts, reading);
         let (shared, remote) = (Arc::clone(&self.shared), self.remote);
@@ -170,7 +169,11 @@ impl Connection {
                 Ok::<_, Infallible>(answer.map(SentBody::new))
             }
         });
-        let connection = http2::Builder::new(Streams(Arc::clone(&activity)))
+        let streams = Streams {
+            presence: Arc::clone(&presence),
+            limit: timeouts.response,
+        };
+        let connection = http2::Builder::new(streams)
             .timer(TokioTimer::new())
             .max_concurrent_streams(MAX_STREAMS)
             .max_header_list_size(MAX_HEADER_LIST_BYTES)
@@ -181,34 +184,33 @@ impl Connection {
             .serve_connection(TokioIo::new(socket), answer);
         let mut connection = std::pin::pin!(connection);
         let mut look = tokio::time::interval(HTTP2_CHECK_INTERVAL);
-        // Age of the connection when it was asked to end.
-        let mut asked: Option<Duration> = None;
+        // Time at which the connection was asked to end.
+        let mut asked: Option<Instant> = None;
+        let start = Instant::now();
         loop {
-            let must_end = tokio::select! {
+            tokio::select! {
                 ended = connection.as_mut() => return log_end(ended),
-                _ = self.phase.wait_for(|phase| *phase >= Phase::Closing), if asked.is_none() => true,
+                _ = self.phase.wait_for(|phase| *phase >= Phase::Closing), if asked.is_none() => {}
                 () = presence.evicted() => break,
-                _ = look.tick() => match (activity.state(), asked) {
-                    (ConnectionState::Stalled, _) => {
-                        return tracing::debug!("closed a connection: client idle or not reading");
-                    }
-                    (ConnectionState::Idle, None) => true,
-                    (ConnectionState::Busy, None) => activity.age() >= timeouts.age,
-                    (_, Some(asked)) => {
-                        let waited = activity.age() - asked;
-                        let is_sent = activity.is_quiet() && !presence.has_unsent();
-                        let is_over = is_sent && waited >= QUIET_CLOSE_TIMEOUT;
-                        if is_over || waited >= CLOSE_TIMEOUT {
+                _ = look.tick() => {
+                    let idle = presence.idle_since().map(|since| since.elapsed());
+                    if let Some(asked) = asked {
+                        let limit = idle.map_or(CLOSE_TIMEOUT, |_| QUIET_CLOSE_TIMEOUT);
+                        if asked.elapsed() >= limit {
                             return;
                         }
-                        false
+                        continue;
                     }
-                },
-            };
-            if must_end {
-                asked = Some(activity.age());
-                connection.as_mut().graceful_shutdown();
+                    if !presence.has_asked() && start.elapsed() >= timeouts.head {
+                        return tracing::debug!("closed a connection: no request came");
+                    }
+                    if idle.is_none_or(|idle| idle < timeouts.idle) && start.elapsed() < timeouts.age {
+                        continue;
+                    }
+                }
             }
+            asked = Some(Instant::now());
+            connection.as_mut().graceful_shutdown();
         }
         self.shared.note_evicted(&presence);
         connection.as_mut().graceful_shutdown();

@@ -101,6 +101,11 @@ impl Presence {
         self.is_closed.load(Ordering::Relaxed)
     }
 
+    /// Returns true if a request has been answered, or is being answered.
+    pub(super) fn has_asked(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) > 0 || self.idle_since.load(Ordering::Relaxed) > 0
+    }
+
     /// Returns the end of the last response, or the start.
     pub(super) fn last_use(&self) -> Instant {
         self.start + Duration::from_millis(self.idle_since.load(Ordering::Relaxed))

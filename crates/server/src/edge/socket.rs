@@ -32,8 +32,8 @@ pub struct Timeouts {
     pub head: Duration,
     /// For the client to read any byte that is being written.
     pub write: Duration,
-    /// For the client to read any byte of one HTTP/2 stream.
-    pub stream: Duration,
+    /// For the client to read a response of HTTP/2, from when it is ready.
+    pub response: Duration,
     /// Between a response and the next request's first byte.
     pub idle: Duration,
     /// For a body to arrive.
@@ -48,7 +48,7 @@ impl Default for Timeouts {
             handshake: Duration::from_secs(5),
             head: Duration::from_secs(5),
             write: Duration::from_secs(10),
-            stream: Duration::from_secs(30),
+            response: Duration::from_secs(60),
             idle: Duration::from_secs(75),
             body: Duration::from_secs(10),
             age: Duration::from_secs(3600),
