@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use memchr::{memchr, memchr2};
 use tokio::time::Instant;
 
+use super::presence::Presence;
 use super::socket::Timeouts;
 
 /// Watches the bytes that arrive.
@@ -16,7 +17,13 @@ pub(crate) trait ReadWatch {
     /// Records that bytes were written.
     fn note_written(&mut self);
     /// Records whether bytes wait for the client to read.
-    fn note_unsent(&mut self, _waits: bool) {}
+    fn note_unsent(&mut self, waits: bool);
+    /// Returns true if the end of what the client sends has to be noticed although nothing is read.
+    fn awaits_end(&self) -> bool {
+        false
+    }
+    /// Records that the client has closed its side.
+    fn note_end(&mut self) {}
     /// Returns the time until which nothing more may arrive, or none if there is no limit.
     fn deadline(&mut self) -> Option<Instant>;
 }
@@ -30,19 +37,25 @@ struct ProgressState {
     answering: AtomicBool,
     answered: AtomicU64,
     reading_head: AtomicBool,
-    /// True while bytes wait to be sent; shared with the watcher of the connection.
-    unsent: Arc<AtomicBool>,
+    /// True while the request waits for changes, and its client hasn't closed its side.
+    awaits_end: AtomicBool,
+    presence: Arc<Presence>,
     /// True if the target of the arriving request has a fragment.
     has_fragment: AtomicBool,
 }
 
 impl Progress {
-    /// Returns the progress of a new connection, which records in `unsent` whether bytes wait to be sent.
-    pub(crate) fn with_unsent(unsent: Arc<AtomicBool>) -> Self {
+    /// Returns the progress of a new connection.
+    pub(crate) fn new(presence: Arc<Presence>) -> Self {
         Self(Arc::new(ProgressState {
-            unsent,
+            presence,
             ..ProgressState::default()
         }))
+    }
+
+    /// Notices from now on, until the response is ready, if the client closes its side.
+    pub(super) fn await_end(&self) {
+        self.0.awaits_end.store(true, Ordering::Relaxed);
     }
 
     /// Returns true if the target of the arrived request had a fragment, which the parser drops.
@@ -66,6 +79,7 @@ impl Progress {
     pub(crate) fn end(&self) {
         self.0.answered.fetch_add(1, Ordering::Relaxed);
         self.0.answering.store(false, Ordering::Relaxed);
+        self.0.awaits_end.store(false, Ordering::Relaxed);
     }
 }
 
@@ -161,7 +175,16 @@ impl ReadWatch for Http1Watch {
     }
 
     fn note_unsent(&mut self, waits: bool) {
-        self.progress.0.unsent.store(waits, Ordering::Relaxed);
+        self.progress.0.presence.note_unsent(waits);
+    }
+
+    fn awaits_end(&self) -> bool {
+        self.progress.0.awaits_end.load(Ordering::Relaxed)
+    }
+
+    fn note_end(&mut self) {
+        self.progress.0.awaits_end.store(false, Ordering::Relaxed);
+        self.progress.0.presence.note_closed();
     }
 
     /// Extends the deadline: a slow reader that makes progress isn't idle.
@@ -188,132 +211,27 @@ impl ReadWatch for Http1Watch {
     }
 }
 
-/// Length of the preface of an HTTP/2 connection (RFC 9113, section 3.4), in bytes.
-const PREFACE: usize = 24;
-/// Length of a frame's head (RFC 9113, section 4.1), in bytes.
-const FRAME_HEAD: usize = 9;
-const HEADERS: u8 = 1;
-const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 4;
-
-/// Watch of HTTP/2: a deadline for each frame that has begun, and for heads of several frames. `http2` limits the time
-/// of a connection without requests.
-pub(crate) struct Http2Watch {
-    timeouts: Timeouts,
-    /// Bytes left to skip: the preface, then frames' payloads.
-    skip: usize,
-    head: [u8; FRAME_HEAD],
-    head_filled: usize,
-    /// True from a head's first frame to its last.
-    in_head: bool,
-    /// Deadline for the frame or head that has begun.
-    whole_by: Option<Instant>,
-    /// True while bytes wait to be sent; shared with the watcher of the connection.
-    unsent: Arc<AtomicBool>,
-}
-
-impl Http2Watch {
-    /// Returns the watch of a new connection, which begins with the preface.
-    pub(crate) fn new(timeouts: Timeouts, unsent: Arc<AtomicBool>) -> Self {
-        Self {
-            timeouts,
-            unsent,
-            skip: PREFACE,
-            head: [0; FRAME_HEAD],
-            head_filled: 0,
-            in_head: false,
-            whole_by: Some(Instant::now() + timeouts.head),
-        }
-    }
-
-    fn is_whole(&self) -> bool {
-        self.skip == 0 && self.head_filled == 0 && !self.in_head
-    }
-
-    /// Consumes the next bytes of a frame; returns the rest.
-    fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
-        if self.skip > 0 {
-            let skipped = self.skip.min(bytes.len());
-            self.skip -= skipped;
-            return &bytes[skipped..];
-        }
-        let taken = (FRAME_HEAD - self.head_filled).min(bytes.len());
-        self.head[self.head_filled..][..taken].copy_from_slice(&bytes[..taken]);
-        self.head_filled += taken;
-        if self.head_filled == FRAME_HEAD {
-            self.head_filled = 0;
-            let [a, b, c, kind, flags, ..] = self.head;
-            self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
-            if matches!(kind, HEADERS | CONTINUATION) {
-                self.in_head = flags & END_HEADERS == 0;
-            }
-        }
-        &bytes[taken..]
-    }
-}
+/// Watch of HTTP/2, which has no read deadline: a client that breaks off can't answer pings, and `connection` limits the time
+/// without requests.
+pub(crate) struct Http2Watch(pub(super) Arc<Presence>);
 
 impl ReadWatch for Http2Watch {
-    fn note(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            bytes = self.take(bytes);
-            if self.is_whole() {
-                self.whole_by = None;
-            }
-        }
-        if !self.is_whole() && self.whole_by.is_none() {
-            self.whole_by = Some(Instant::now() + self.timeouts.head);
-        }
-    }
+    fn note(&mut self, _bytes: &[u8]) {}
 
     fn note_written(&mut self) {}
 
     fn note_unsent(&mut self, waits: bool) {
-        self.unsent.store(waits, Ordering::Relaxed);
+        self.0.note_unsent(waits);
     }
 
     fn deadline(&mut self) -> Option<Instant> {
-        self.whole_by
+        None
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Returns a frame with a payload of `length` bytes.
-    fn frame(kind: u8, flags: u8, length: u8) -> Vec<u8> {
-        let mut frame = vec![0, 0, length, kind, flags, 0, 0, 0, 1];
-        frame.resize(FRAME_HEAD + usize::from(length), b'x');
-        frame
-    }
-
-    /// Returns, for each byte, true if the watch waits for more after it.
-    fn waits(stream: &[u8]) -> Vec<bool> {
-        let mut frames = Http2Watch::new(Timeouts::default(), Arc::default());
-        frames.note(&[b'p'; PREFACE]);
-        let step = |byte: &u8| {
-            frames.note(&[*byte]);
-            frames.deadline().is_some()
-        };
-        stream.iter().map(step).collect()
-    }
-
-    #[test]
-    fn partial_frame_or_head_has_a_deadline() {
-        const SETTINGS: u8 = 4;
-        let whole = frame(SETTINGS, 0, 3);
-        let phase = waits(&whole);
-        assert!(phase[..11].iter().all(|waits| *waits), "{phase:?}");
-        assert!(!phase[11]);
-        assert!(!waits(&frame(HEADERS, END_HEADERS, 5))[13]);
-        let half = frame(HEADERS, 0, 5);
-        assert!(waits(&half).iter().all(|waits| *waits));
-        let rest = [half.clone(), frame(CONTINUATION, END_HEADERS, 2)].concat();
-        assert_eq!(waits(&rest).last(), Some(&false));
-        let more = [half, frame(CONTINUATION, 0, 2)].concat();
-        assert_eq!(waits(&more).last(), Some(&true));
-        assert_eq!(waits(&frame(SETTINGS, 0, 0)).last(), Some(&false));
-    }
 
     #[test]
     fn only_complete_heads_end_like_heads() {
