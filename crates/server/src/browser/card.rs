@@ -3,14 +3,11 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use vitrine_ingest::load::json::Node;
 use vitrine_model::money::Discount;
 
-use super::Picture;
 use super::amounts::{self, Denominations, Plan};
 use super::borrowed::Borrowed;
 use super::group::{Group, NO, YES};
-use super::placeholder::{self, Colour};
 use super::values::Value;
 
 /// Card of a product.
@@ -22,7 +19,6 @@ pub(super) struct Card {
     pub(super) amounts: Box<str>,
     /// First countries, and the number of others.
     pub(super) countries: Box<str>,
-    pub(super) colour: Option<Colour>,
     /// Lowest amount, in hundredths; zero without amounts.
     pub(super) lowest_amount: u64,
     /// Discount, exact; none if it isn't known.
@@ -60,21 +56,9 @@ struct Parsed<'a> {
 #[derive(Debug, Default, Deserialize)]
 struct Detail<'a> {
     #[serde(borrow, default)]
-    assets: Option<Assets<'a>>,
-    #[serde(borrow, default)]
     denominations: Option<Denominations<'a>>,
     #[serde(borrow, default)]
     subscription_plans: Option<Vec<Plan<'a>>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Assets<'a> {
-    #[serde(borrow, default)]
-    card_image_url: Option<Borrowed<'a>>,
-    #[serde(borrow, default)]
-    icon_image_url: Option<Borrowed<'a>>,
-    #[serde(borrow, default)]
-    primary_color: Option<Borrowed<'a>>,
 }
 
 impl<'a> Parsed<'a> {
@@ -87,39 +71,9 @@ impl<'a> Parsed<'a> {
             &mut parsed.payment,
         ];
         let known = known.into_iter().find_map(Option::take);
-        let detail = known.unwrap_or_else(|| later_detail(bytes, &parsed.payout_type));
+        let detail = known.unwrap_or_default();
         (parsed, detail)
     }
-}
-
-/// Reads name and pictures of a later payout type, if its detail object has them where the known ones do.
-fn later_detail<'a>(bytes: &'a [u8], payout_type: &str) -> Detail<'a> {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return Detail::default();
-    };
-    let (product, _) = Node::parse(text);
-    let assets = product
-        .member(payout_type)
-        .and_then(|detail| detail.member("assets"));
-    let text = |name: &str| {
-        let value = assets.and_then(|assets| assets.member(name));
-        value
-            .and_then(Node::text)
-            .map(|text| Borrowed(Cow::Owned(text.to_owned())))
-    };
-    Detail {
-        assets: Some(Assets {
-            card_image_url: text("card_image_url"),
-            icon_image_url: text("icon_image_url"),
-            primary_color: text("primary_color"),
-        }),
-        ..Detail::default()
-    }
-}
-
-fn colour_of(detail: &Detail<'_>) -> Option<Colour> {
-    let assets = detail.assets.as_ref()?;
-    placeholder::colour(assets.primary_color.as_deref()?)
 }
 
 impl Card {
@@ -151,7 +105,6 @@ impl Card {
             code: code.into(),
             amounts: amounts.into(),
             countries: abbreviated(&parsed.countries_redeemable_in).into(),
-            colour: colour_of(&detail),
             lowest_amount: amounts::lowest(denominations, plans),
             discount,
             values: values.into(),
@@ -167,6 +120,11 @@ impl Card {
     }
 }
 
+/// Returns the name of a served product.
+pub(super) fn name(bytes: &[u8]) -> String {
+    Parsed::read(bytes).0.name.into_owned()
+}
+
 /// Returns the first of some words, and the number of others: `SE, NO, DK +4`.
 fn abbreviated(words: &[Borrowed<'_>]) -> String {
     let shown = words.iter().take(MAX_COUNTRIES).map(|word| &**word);
@@ -174,35 +132,5 @@ fn abbreviated(words: &[Borrowed<'_>]) -> String {
     match words.len().saturating_sub(MAX_COUNTRIES) {
         0 => shown,
         rest => format!("{shown} +{rest}"),
-    }
-}
-
-/// Name, colour and pictures of a product.
-#[derive(Debug)]
-pub(super) struct ProductPictures<'a> {
-    pub(super) name: String,
-    pub(super) colour: Option<Colour>,
-    assets: Assets<'a>,
-}
-
-impl<'a> ProductPictures<'a> {
-    /// Reads them from a served product.
-    pub(super) fn of(bytes: &'a [u8]) -> Self {
-        let (parsed, detail) = Parsed::read(bytes);
-        Self {
-            name: parsed.name.into_owned(),
-            colour: colour_of(&detail),
-            assets: detail.assets.unwrap_or_default(),
-        }
-    }
-
-    /// Returns the URL of a picture.
-    pub(super) fn address(&self, picture: Picture) -> Option<&str> {
-        let card = self.assets.card_image_url.as_deref();
-        let icon = self.assets.icon_image_url.as_deref();
-        match picture {
-            Picture::Card => card.or(icon),
-            Picture::Icon => icon.or(card),
-        }
     }
 }

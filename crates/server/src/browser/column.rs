@@ -3,7 +3,6 @@
 /// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Column {
-    Image,
     Name,
     Code,
     State,
@@ -19,8 +18,7 @@ pub(super) enum Column {
 
 impl Column {
     /// All columns, in the order of the table.
-    pub(super) const ALL: [Self; 12] = [
-        Self::Image,
+    pub(super) const ALL: [Self; 11] = [
         Self::Name,
         Self::Code,
         Self::State,
@@ -37,7 +35,6 @@ impl Column {
     /// Returns the name in URLs.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Image => "image",
             Self::Name => "name",
             Self::Code => "code",
             Self::State => "state",
@@ -60,7 +57,6 @@ impl Column {
     /// Returns the heading.
     pub(super) fn heading(self) -> &'static str {
         match self {
-            Self::Image => "Image",
             Self::Name => "Name",
             Self::Code => "Code",
             Self::State => "State",
@@ -84,11 +80,6 @@ impl Column {
             Self::Changed => Some("by the last revision that changed the product"),
             _ => None,
         }
-    }
-
-    /// Returns true if products can be sorted by it.
-    pub(super) fn is_sortable(self) -> bool {
-        self != Self::Image
     }
 
     /// Returns true if its values are numbers, or begin with one.
@@ -185,7 +176,7 @@ impl Sort {
             Some(name) => (name, Direction::Descending),
             None => (text, Direction::Ascending),
         };
-        let column = Column::of_name(name).filter(|column| column.is_sortable())?;
+        let column = Column::of_name(name)?;
         Some(Self { column, direction })
     }
 

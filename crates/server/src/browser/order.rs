@@ -58,7 +58,7 @@ impl Order {
         let by_number = |keys: Vec<u64>| numeric(index, keys, is_down);
         let cards = || index.blocks.iter().flat_map(|block| &block.cards);
         Self(match sort.column {
-            Column::Image | Column::Code => by_code(index, is_down),
+            Column::Code => by_code(index, is_down),
             Column::Name => by_name(index, is_down),
             Column::State => by_group(index, Group::State, is_down),
             Column::Orderable => by_group(index, Group::Orderable, is_down),

@@ -300,7 +300,7 @@ fn live(
     let colour = assets
         .and_then(|assets| assets.member("primary_color"))
         .and_then(Node::text);
-    let colour = colour.filter(|colour| super::placeholder::colour(colour).is_some());
+    let colour = colour.filter(|colour| fields::is_colour(colour));
     let countries = match node.member("countries_redeemable_in") {
         Some(Node::List(countries)) => countries.iter().map(fields::plain).collect(),
         _ => Vec::new(),

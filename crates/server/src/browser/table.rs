@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use vitrine_model::changes::{Journal, LastChange};
-use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::money::Discount;
 
 use super::assortments::{DiscountView, Seen};
@@ -119,12 +118,6 @@ impl RowView<'_> {
         let short = self.state.strip_prefix("Temporarily ");
         label(short.unwrap_or(&self.state))
     }
-
-    /// Returns the colour for SVG.
-    pub(super) fn colour(&self) -> Option<String> {
-        let colour = self.card.colour?;
-        Some(format!("#{}", Hexadecimal(&colour)))
-    }
 }
 
 /// Returns the URL of a product's page, as an assortment sees it.
@@ -144,7 +137,7 @@ pub(super) fn percent(discount: Discount) -> String {
 pub(super) struct HeadView {
     pub(super) column: Column,
     /// URL of the order by it.
-    pub(super) address: Option<String>,
+    pub(super) address: String,
     /// Value of `aria-sort`, and the arrow, if products are sorted by it.
     pub(super) sorted: Option<(&'static str, &'static str)>,
 }
@@ -156,7 +149,7 @@ pub(super) fn heads(query: &Query) -> Vec<HeadView> {
         let next = query.sort.by(column);
         HeadView {
             column,
-            address: (column.is_sortable()).then(|| query.sorted(next).address()),
+            address: query.sorted(next).address(),
             sorted: is_sorted.then_some(match query.sort.direction {
                 Direction::Ascending => ("ascending", "↑"),
                 Direction::Descending => ("descending", "↓"),
@@ -175,7 +168,6 @@ pub(super) struct OrderLink {
 
 /// Returns all orders, for views without headings.
 pub(super) fn orders(query: &Query) -> Vec<OrderLink> {
-    let sortable = Column::ALL.into_iter().filter(|one| one.is_sortable());
     let directions = [(Direction::Ascending, "↑"), (Direction::Descending, "↓")];
     let both = |column: Column| {
         directions.map(|(direction, arrow)| {
@@ -187,7 +179,7 @@ pub(super) fn orders(query: &Query) -> Vec<OrderLink> {
             }
         })
     };
-    sortable.flat_map(both).collect()
+    Column::ALL.into_iter().flat_map(both).collect()
 }
 
 #[cfg(test)]

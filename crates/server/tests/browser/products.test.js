@@ -9,7 +9,7 @@ let browser, server;
 
 before(async () => {
   browser = await launch();
-  server = await serve({ generated: 250, options: ['--browser-images', 'placeholder'] });
+  server = await serve({ generated: 250 });
   for (;;) {
     const page = await (await fetch(`${server.admin}/catalog`)).text();
     if (page.includes('<time')) break;
@@ -24,7 +24,7 @@ after(async () => {
 const rows = (page) => page.locator('.products tbody tr');
 const codes = (page) => page.locator('.products td.of-code').allInnerTexts();
 const focused = (page) => page.evaluate(() => document.activeElement.closest('tr')?.querySelector('.of-code')?.innerText);
-// Who goes on waits for no picture.
+// Who goes on waits for no answer.
 const LEFT = /^failed: .* net::ERR_ABORTED$/;
 
 for (const javaScript of [true, false]) {

@@ -263,7 +263,6 @@ fn columns_are_those_of_the_address_in_one_order() {
         heads
     };
     let usual = [
-        "image",
         "name",
         "code",
         "state",
@@ -334,7 +333,6 @@ fn outside_text_stays_text_in_every_column() {
     let store = Store::of(&[hostile]);
     let browsed = open(store, &[]);
     let columns = [
-        "image",
         "code",
         "state",
         "orderable",

@@ -25,7 +25,6 @@ mod browser_cards;
 mod browser_confirmations;
 mod browser_differences;
 mod browser_grid;
-mod browser_images;
 mod browser_operator_acts;
 mod browser_override_undo;
 mod browser_owner_acts;
