@@ -10,7 +10,7 @@
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product; `assortment_pages`: their pages
 //! - `index`, `block`, `card`, `borrowed`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
 //!   all products, sorted; `paging`: pages; `table`: rows
-//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `operators`, `webhooks`, `audit`: pages; `export`: the catalog as a workbook; `past`: history of a product; `differences`: between revisions; `calendar`: a month of overrides
+//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `operators`, `webhooks`, `audit`: pages; `export`: the catalog as a workbook; `past`: history of a product; `differences`: between revisions
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page; a picture is its name and address
 //! - `times`: times for people; `answer`: responses
 
@@ -22,7 +22,6 @@ mod assortments;
 mod audit;
 mod block;
 mod borrowed;
-mod calendar;
 mod card;
 mod catalog;
 mod changes;

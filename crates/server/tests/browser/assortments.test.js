@@ -52,7 +52,7 @@ for (const as of Object.keys(LOOKS)) {
       new: '/acts/set-assortment',
       editor: '/acts/set-assortment?name=nordic',
       'roll-back': '/acts/roll-back-assortment?assortment=nordic&version=1',
-      calendar: '/overrides',
+      overrides: '/overrides',
     })) {
       await page.goto(server.admin + target);
       await accessible();
