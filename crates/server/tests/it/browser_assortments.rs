@@ -163,8 +163,7 @@ fn product_page_names_the_assortments_that_show_it() {
     let told = words.windows(listed.len()).any(|part| part == listed);
     assert!(told, "{words:?}");
     assert!(words.starts_with(&["2", "of", "3."]), "{words:?}");
-    // Fields and JSON are those of the newest version, with the exact discount.
-    assert!(text(&page.reply.body).contains("&#34;discount_multiplier&#34;: &#34;0.0125&#34;"));
+    assert!(text(&page.reply.body).contains("discount_multiplier 0.0125"));
     let rules = json!({"deny": [{"codes": ["B"]}]});
     for name in ["list", "other"] {
         set(&browsed.store, name, &rules);
