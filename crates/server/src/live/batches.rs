@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, available_parallelism};
 
-use vitrine_ingest::view::{TextAddresses, discount, facts};
+use vitrine_ingest::view::{TextAddresses, discount, facts, state};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
 use vitrine_model::snapshot::{
-    Block, BlockBuilder, Entry, Facet, FacetNumbers, NewProduct, PlacedDiscount,
+    Block, BlockBuilder, Entry, Facet, FacetKind, FacetNumbers, NewProduct, PlacedDiscount,
 };
 use vitrine_store::record::{LiveProduct, StoredDigest};
 
@@ -61,7 +61,7 @@ impl Batch {
             product.categories,
         );
         let discount = discount(document, product.discount_multiplier);
-        let Some((facts, discount)) = facts.zip(discount) else {
+        let (Some(facts), Some(state), Some(discount)) = (facts, state(document), discount) else {
             return false;
         };
         let code_start = self.text.len();
@@ -70,6 +70,8 @@ impl Batch {
         self.text.push_str(document);
         let facets_start = self.facets.len();
         self.facets.extend(numbers.facets_of(&facts));
+        let state = numbers.get_or_add(FacetKind::State, state);
+        self.facets.push(state);
         self.products.push(BatchProduct {
             code: code_start..document_start,
             document: document_start..self.text.len(),
