@@ -134,6 +134,7 @@ fn make(products: u32) -> Snapshot {
             content: None,
             discount: None,
             facets: &facets,
+            words: "",
         };
         builder.push(&entry).expect("it follows");
         if builder.is_full() {
@@ -245,6 +246,7 @@ fn change_100(bencher: Bencher<'_, '_>, products: u32) {
                 content: None,
                 discount: None,
                 facets: facets.clone(),
+                words: Box::default(),
             };
             (code(number), Some(product))
         })

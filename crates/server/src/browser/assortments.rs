@@ -184,6 +184,7 @@ mod tests {
             content: None,
             discount: None,
             facets: &[currency],
+            words: "",
         };
         block.push(&entry).unwrap();
         let (blocks, texts) = (vec![block.finish().unwrap()], TextTable::default());

@@ -8,9 +8,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, available_parallelism};
 
-use vitrine_ingest::view::{TextAddresses, discount, facts, state};
+use vitrine_ingest::view::{TextAddresses, discount, facts, name, state};
 use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
+use vitrine_model::search::words_of;
 use vitrine_model::snapshot::{
     Block, BlockBuilder, Entry, Facet, FacetKind, FacetNumbers, NewProduct, PlacedDiscount,
 };
@@ -128,6 +129,7 @@ impl Batch {
                 // The texts, which publishing replaces, lie behind it.
                 discount: Some(product.discount),
                 facets: &self.facets[product.facets],
+                words: &words_of(&name(document.as_bytes()), code),
             })?;
         }
         Ok(())
@@ -332,6 +334,7 @@ impl Worker for Renderer {
                 content: product.content,
                 discount: product.discount,
                 facets: product.facets.to_vec(),
+                words: product.words.into(),
             };
             products.push((product.code.clone(), new));
             yields.maybe_yield();

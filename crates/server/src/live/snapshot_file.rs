@@ -3,7 +3,7 @@
 //! It is used only by the same build with the same settings over the same store; in any doubt the store is read. While the
 //! store is unreachable, it is the last good state, and the address of the store tells whether it belongs to it.
 //!
-//! Its parts are a directory and an arena for each block, then those of the texts.
+//! Its parts are a directory, an arena and words for each block, then those of the texts.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(super) struct Header {
 
 impl State for SavedSnapshot {
     const KIND: StateFileKind = StateFileKind::Snapshot;
-    const FORMAT: u64 = 7;
+    const FORMAT: u64 = 8;
     // Another program may render products differently.
     const IS_OF_BUILD: bool = true;
     type Header = Header;
@@ -70,7 +70,7 @@ impl State for SavedSnapshot {
         PanicPoint::SnapshotFile.pass();
         let (directory, texts) = self.snapshot.texts().to_bytes(Timestamp::now());
         let blocks = self.snapshot.blocks().iter();
-        let parts = blocks.flat_map(|block| [block.directory(), block.arena()]);
+        let parts = blocks.flat_map(|block| [block.directory(), block.arena(), block.words()]);
         let names = self.snapshot.facet_numbers().names().iter();
         let revision = self.snapshot.revision();
         let header = Header {
@@ -88,10 +88,11 @@ impl State for SavedSnapshot {
     fn from_parts(header: Header, mut parts: Vec<Bytes>) -> Option<Self> {
         let (texts, directory) = (parts.pop()?, parts.pop()?);
         let texts = TextTable::from_bytes(directory, texts).ok()?;
-        let mut blocks = Vec::with_capacity(parts.len() / 2);
+        let mut blocks = Vec::with_capacity(parts.len() / 3);
         let mut parts = parts.into_iter();
         while let Some(directory) = parts.next() {
-            blocks.push(Block::from_bytes(directory, parts.next()?).ok()?);
+            let (arena, words) = (parts.next()?, parts.next()?);
+            blocks.push(Block::from_bytes(directory, arena, words).ok()?);
         }
         let revision = Revision {
             number: header.revision_number,
