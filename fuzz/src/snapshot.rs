@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use vitrine::live::StateDirectory;
 use vitrine::live::fuzzing::{path, read_snapshot, write_snapshot};
 use vitrine_model::query::{Cursor, Limit, ListQuery};
+use vitrine_model::search::Search;
 use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 use xxhash_rust::xxh3::xxh3_128;
@@ -197,6 +198,7 @@ fn ask(snapshot: &Snapshot) {
                     is_orderable: (choice & 1 == 1).then_some(true),
                     ..Selector::default()
                 },
+                search: (choice == 2).then(|| Search::parse("gift a").expect("words")),
                 cursor: cursor.clone(),
                 limit: Limit::new(3).expect("a limit"),
             };

@@ -59,6 +59,7 @@ impl Case {
             },
             cursor: Cursor::After(code(self.products / 10)),
             limit: Limit::new(self.limit).expect("a limit"),
+            search: None,
         }
     }
 }

@@ -150,6 +150,7 @@ mod reload;
 mod request_limits;
 mod requests;
 mod round_trip;
+mod search;
 mod secrets;
 mod shared_limits;
 mod shared_limits_settings;
