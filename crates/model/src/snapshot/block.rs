@@ -146,12 +146,14 @@ impl Block {
     }
 
     /// Returns the number of products, at least one.
-    pub(crate) fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.count
     }
 
     /// Returns the code at `slot`.
-    pub(crate) fn code(&self, slot: usize) -> &str {
+    #[must_use]
+    pub fn code(&self, slot: usize) -> &str {
         std::str::from_utf8(self.code_bytes(slot)).unwrap_or_default()
     }
 
@@ -258,7 +260,8 @@ impl Block {
     }
 
     /// Returns the products that have a facet.
-    pub(crate) fn members(&self, facet: Facet) -> BitSet256 {
+    #[must_use]
+    pub fn members(&self, facet: Facet) -> BitSet256 {
         let facets = self.facet_entries();
         let found = facets.binary_search_by_key(&facet, facet_of);
         found.map_or(BitSet256::default(), |at| {
@@ -267,7 +270,7 @@ impl Block {
     }
 
     /// Iterates over the facets of the block's products, with the products that have each.
-    pub(crate) fn facets(&self) -> impl Iterator<Item = (Facet, BitSet256)> {
+    pub fn facets(&self) -> impl Iterator<Item = (Facet, BitSet256)> {
         let decode = |entry| (facet_of(entry), BitSet256::decode(&entry[4..]));
         self.facet_entries().iter().map(decode)
     }

@@ -1,15 +1,14 @@
 //! The console: pages on the admin port for operators of a catalog. They show products as partners see them, their history, the keys,
 //! and the webhooks. Operators who signed in act, too.
 //!
-//! The grid and live products come from memory; history, revisions and keys from the store, on threads that may block.
+//! Live products come from memory; history, revisions and keys from the store, on threads that may block.
 //! Products are untrusted: templates escape them, texts come from the sanitiser, and nothing is loaded from other servers.
 //!
 //! - [`sign_in`]: who asks; [`acts`]: what operators may do
 //! - `hosts`: allowed host names, against DNS rebinding
-//! - `query`: query of the products; `group`: groups of filter values; `column`: columns of the table, and sorting
+//! - `query`: query of the products; `group`: groups of filter values; `selection`: what a query selects, counts and order; `paging`:
+//!   pages; `table`: rows; `amounts`: amounts in words
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product; `assortment_pages`: their pages
-//! - `index`, `block`, `card`, `borrowed`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
-//!   all products, sorted; `paging`: pages; `table`: rows
 //! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `operators`, `webhooks`, `audit`: pages; `export`: the catalog as a workbook; `past`: history of a product; `differences`: between revisions
 //! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page; a picture is its name and address
 //! - `times`: times for people; `answer`: responses
@@ -20,22 +19,16 @@ mod answer;
 mod assortment_pages;
 mod assortments;
 mod audit;
-mod block;
-mod borrowed;
-mod card;
 mod catalog;
 mod changes;
-mod column;
 mod differences;
 mod export;
 mod fields;
 mod group;
 mod home;
 mod hosts;
-mod index;
 mod keys;
 mod operators;
-mod order;
 mod overrides;
 mod paging;
 mod past;
@@ -48,7 +41,6 @@ mod selection;
 pub mod sign_in;
 mod table;
 mod times;
-mod values;
 mod webhooks;
 
 use std::fmt;
@@ -65,7 +57,6 @@ pub use sign_in::SignInSettings;
 use self::acts::{Act, ActsStore, Confirmed, Place, Places};
 use self::answer::{Problem, Shown};
 use self::hosts::Hosts;
-use self::index::Indexes;
 use self::sign_in::{Asker, SIGN_IN, SignIn, Viewer};
 use crate::edge::presence::Presence;
 use crate::http::App;
@@ -108,7 +99,6 @@ pub struct Browser {
     confirmed: Confirmed,
     sign_in: SignIn,
     hosts: Hosts,
-    indexes: Indexes,
     /// Held while a workbook is made: one at a time.
     exporting: Mutex<()>,
     hidden: Option<&'static str>,
@@ -193,7 +183,6 @@ impl Browser {
             confirmed: Confirmed::default(),
             sign_in: SignIn::new(stores.written, settings.sign_in),
             hosts: Hosts::new(settings.hosts),
-            indexes: Indexes::default(),
             exporting: Mutex::new(()),
             hidden: settings.hidden,
         })

@@ -17,16 +17,14 @@ use vitrine_model::money::Discount;
 use vitrine_model::snapshot::{ProductView, Snapshot};
 use vitrine_store::record::Moment;
 
-use super::amounts::grouped;
+use super::amounts::{self, grouped};
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::assortments::{DiscountView, Seen, Showing, names};
-use super::card::Card;
 use super::fields::{self, Section, Value, is_address};
 use super::group::{Group, LIVE};
 use super::past::{self, Event, newest, word_badge};
 use super::query::{pairs, repeated, unknown};
 use super::times::minute;
-use super::values::Values;
 use super::{Browser, pictures};
 use crate::error_chain::ErrorChain;
 use crate::http::body::budget::Account;
@@ -247,16 +245,13 @@ fn live(
         _ => Vec::new(),
     };
     let listed = product.discount().map(|placed| placed.exact.shown());
-    let mut values = Values::default();
-    let number = &mut |group, name: &str| values.number(group, name);
-    let card = Card::read(code.as_str(), product.bytes(), listed, number);
     let (locale, texts) = texts(browser, snapshot, product);
     LiveView {
         name: member("name"),
         is_live: member("state") == LIVE,
         state: Group::State.shown(&member("state")).into_owned(),
         is_orderable: node.member("is_orderable") == Some(&Node::Bool(true)),
-        amounts: card.amounts.into(),
+        amounts: amounts::in_words(&node),
         discount: DiscountView::of(own, listed),
         countries,
         colour: colour.map(str::to_owned),

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_ingest::view::{TextAddresses, discount, facts};
+use vitrine_ingest::view::{TextAddresses, discount, facts, state};
 use vitrine_model::content::{PackedMarkdown, TextDigest};
+use vitrine_model::geo::Country;
 use vitrine_model::snapshot::{
-    Damage, FacetNumbers, RebuildThreads, ServedText, Snapshot, TextTable, TextTableBuilder,
+    Damage, Facet, FacetKind, FacetNumbers, RebuildThreads, ServedText, Snapshot, TextTable,
+    TextTableBuilder,
 };
 use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
@@ -32,6 +34,21 @@ pub(super) const BUILD_STEP_LIMIT: Duration = Duration::from_secs(90);
 /// Maximum number of unused names of facets, if it is also more than twice the used ones; beyond that the whole catalog
 /// is read again.
 const MAX_UNUSED_FACETS: usize = 1_000;
+
+/// Returns all facets of a stored product, adding new ones; `None` if it is damaged.
+fn facets(
+    numbers: &mut FacetNumbers,
+    document: &str,
+    is_orderable: bool,
+    countries: &[Country],
+    categories: &[Box<str>],
+) -> Option<Vec<Facet>> {
+    let facts = facts(document, is_orderable, countries, categories);
+    let (facts, state) = facts.zip(state(document))?;
+    let mut facets = numbers.facets_of(&facts);
+    facets.push(numbers.get_or_add(FacetKind::State, state));
+    Some(facets)
+}
 
 /// Returns the time after which a text must have been retired to be still served at `now`.
 #[must_use]
@@ -85,13 +102,13 @@ pub(super) fn build(
                 taken_down,
                 digest,
             } => {
-                let found = facts(document, is_orderable, countries, categories);
-                let found = found.zip(discount(document, discount_multiplier));
-                let Some((facts, discount)) = found else {
+                let facets = facets(&mut numbers, document, is_orderable, countries, categories);
+                let found = facets.zip(discount(document, discount_multiplier));
+                let Some((facets, discount)) = found else {
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
-                let (facets, places) = (numbers.facets_of(&facts), (content, discount));
+                let places = (content, discount);
                 batch.push(code, document, places, &facets, taken_down, digest);
                 if batch.is_full() {
                     makers.send(batch.take());
@@ -218,13 +235,13 @@ pub(super) fn apply_changes(
                 taken_down,
                 digest,
             } => {
-                let found = facts(document, is_orderable, countries, categories);
-                let found = found.zip(discount(document, discount_multiplier));
-                let Some((facts, discount)) = found else {
+                let numbers = Arc::make_mut(&mut numbers);
+                let facets = facets(numbers, document, is_orderable, countries, categories);
+                let found = facets.zip(discount(document, discount_multiplier));
+                let Some((facets, discount)) = found else {
                     damage.products.insert(code.to_owned());
                     return Ok(());
                 };
-                let facets = Arc::make_mut(&mut numbers).facets_of(&facts);
                 let places = (content, discount);
                 products.push(code, document, places, &facets, taken_down, digest)?;
             }

@@ -52,8 +52,7 @@ after(async () => {
 const PAGES = {
   home: '/',
   products: '/catalog',
-  sorted: '/catalog?sort=-changed&column=type&column=categories&column=code',
-  cards: '/catalog?view=cards',
+  sorted: '/catalog?sort=-changed',
   filtered: '/catalog?country=US&orderable=yes&q=a',
   empty: '/catalog?q=nothing+of+the+kind&state=LIVE',
   assortment: '/catalog?as=nordic&orderable=yes',

@@ -21,7 +21,6 @@ mod browser_assortment_acts;
 mod browser_assortment_keys;
 mod browser_assortment_pages;
 mod browser_assortments;
-mod browser_cards;
 mod browser_confirmations;
 mod browser_differences;
 mod browser_grid;

@@ -42,7 +42,7 @@ pub(super) use write::write;
 /// Magic number at the start of a snapshot file.
 const MARK: [u8; 16] = *b"Vitrine-snapshot";
 /// Version of the format, after the mark.
-const FORMAT: u64 = 6;
+const FORMAT: u64 = 7;
 
 /// Length of mark, format, lengths and checksum.
 const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + CHECKSUM_BYTES;
