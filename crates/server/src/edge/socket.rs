@@ -323,7 +323,7 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
         self.socket.is_write_vectored()
     }
 
-    /// Flushes. hyper does so whenever it has nothing to read or to write, as while a request waits.
+    /// Flushes. hyper does so after each of its steps, so also while a request waits.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.reading.awaits_end() {
             self.poll_end(context)?;
