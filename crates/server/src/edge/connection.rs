@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use super::http1::http1_builder;
 use super::http2::Streams;
 use super::presence::Presence;
-use super::reading::{Http1Watch, Http2Watch, Progress};
+use super::reading::{Http1Watch, Progress};
 use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
@@ -154,8 +154,7 @@ impl Connection {
         S: ClientSocket + Send + 'static,
     {
         let timeouts = self.shared.timeouts;
-        let reading = Http2Watch(Arc::clone(&presence));
-        let socket = TimedSocket::new(socket, &timeouts, reading);
+        let socket = TimedSocket::new(socket, &timeouts, Arc::clone(&presence), None);
         let (shared, remote) = (Arc::clone(&self.shared), self.remote);
         let state = Arc::new(Http2State {
             presence: Arc::clone(&presence),
@@ -224,7 +223,7 @@ impl Connection {
     {
         let timeouts = &self.shared.timeouts;
         let reading = Http1Watch::new(*timeouts, Progress::default());
-        let socket = TimedSocket::new(socket, timeouts, reading);
+        let socket = TimedSocket::new(socket, timeouts, Arc::default(), Some(reading));
         let answer = service_fn(move |request| {
             let answer = self.shared.service.turn_away(request, self.remote.into());
             std::future::ready(Ok::<_, Infallible>(answer))

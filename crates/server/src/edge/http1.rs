@@ -81,9 +81,9 @@ impl Connection {
         S: ClientSocket + Send + 'static,
     {
         let timeouts = &self.shared.timeouts;
-        let progress = Progress::new(Arc::clone(&presence));
-        let watch = Http1Watch::new(*timeouts, progress.clone());
-        let socket = TimedSocket::new(socket, timeouts, watch);
+        let progress = Progress::default();
+        let reading = Http1Watch::new(*timeouts, progress.clone());
+        let socket = TimedSocket::new(socket, timeouts, Arc::clone(&presence), Some(reading));
         let state = Arc::new(Http1State {
             shared: Arc::clone(&self.shared),
             progress,

@@ -6,8 +6,8 @@
 //! - [`tls`]: certificates and their reload
 //! - [`server`]: accept loop and shutdown; `listeners`: the listeners, which close without losing connections
 //! - `connection`: one connection of either protocol; `http1`: of HTTP/1.1
-//! - `socket`: time limits for reading and writing; `reading`: read deadlines of each protocol
-//! - `http2`: time limits that only HTTP/2 needs, for streams and idle connections; `sent_body`: its bodies
+//! - `socket`: time limits for reading and writing; `reading`: read deadlines of HTTP/1.1
+//! - `http2`: time limit of the streams of HTTP/2; `sent_body`: their bodies
 //! - [`admission`]: limits of connections, and which one is closed for another; `limits`: their numbers; `presence`: use of one
 //!   connection
 //! - [`descriptors`]: limit of file descriptors

@@ -1,5 +1,4 @@
-//! Read deadlines: the time for which a client may send nothing depends on what has begun to arrive, which differs by
-//! protocol.
+//! Read deadlines of HTTP/1.1: the time for which a client may send nothing depends on what has begun to arrive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,26 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use memchr::{memchr, memchr2};
 use tokio::time::Instant;
 
-use super::presence::Presence;
 use super::socket::Timeouts;
-
-/// Watches the bytes that arrive.
-pub(crate) trait ReadWatch {
-    /// Records bytes that arrived.
-    fn note(&mut self, bytes: &[u8]);
-    /// Records that bytes were written.
-    fn note_written(&mut self);
-    /// Records whether bytes wait for the client to read.
-    fn note_unsent(&mut self, waits: bool);
-    /// Returns true if the end of what the client sends has to be noticed although nothing is read.
-    fn awaits_end(&self) -> bool {
-        false
-    }
-    /// Records that the client has closed its side.
-    fn note_end(&mut self) {}
-    /// Returns the time until which nothing more may arrive, or none if there is no limit.
-    fn deadline(&mut self) -> Option<Instant>;
-}
 
 /// Progress of an HTTP/1.1 connection, shared by its service and its socket.
 #[derive(Debug, Clone, Default)]
@@ -39,20 +19,11 @@ struct ProgressState {
     reading_head: AtomicBool,
     /// True while the request waits for changes, and its client hasn't closed its side.
     awaits_end: AtomicBool,
-    presence: Arc<Presence>,
     /// True if the target of the arriving request has a fragment.
     has_fragment: AtomicBool,
 }
 
 impl Progress {
-    /// Returns the progress of a new connection.
-    pub(crate) fn new(presence: Arc<Presence>) -> Self {
-        Self(Arc::new(ProgressState {
-            presence,
-            ..ProgressState::default()
-        }))
-    }
-
     /// Notices from now on, until the response is ready, if the client closes its side.
     pub(super) fn await_end(&self) {
         self.0.awaits_end.store(true, Ordering::Relaxed);
@@ -156,10 +127,9 @@ impl Http1Watch {
         self.read_by = None;
         self.progress.0.reading_head.store(true, Ordering::Relaxed);
     }
-}
 
-impl ReadWatch for Http1Watch {
-    fn note(&mut self, bytes: &[u8]) {
+    /// Records bytes that arrived.
+    pub(super) fn note(&mut self, bytes: &[u8]) {
         for byte in &bytes[bytes.len().saturating_sub(4)..] {
             self.last = self.last << 8 | u32::from(*byte);
         }
@@ -174,27 +144,25 @@ impl ReadWatch for Http1Watch {
         }
     }
 
-    fn note_unsent(&mut self, waits: bool) {
-        self.progress.0.presence.note_unsent(waits);
-    }
-
-    fn awaits_end(&self) -> bool {
+    /// Returns true if the end of what the client sends has to be noticed although nothing is read.
+    pub(super) fn awaits_end(&self) -> bool {
         self.progress.0.awaits_end.load(Ordering::Relaxed)
     }
 
-    fn note_end(&mut self) {
+    /// Records that the client has closed its side.
+    pub(super) fn note_end(&self) {
         self.progress.0.awaits_end.store(false, Ordering::Relaxed);
-        self.progress.0.presence.note_closed();
     }
 
-    /// Extends the deadline: a slow reader that makes progress isn't idle.
-    fn note_written(&mut self) {
+    /// Records that bytes were written, which extends the deadline: a slow reader that makes progress isn't idle.
+    pub(super) fn note_written(&mut self) {
         if self.phase == ReadPhase::ForRequest {
             self.read_by = Some(Instant::now() + self.timeouts.idle);
         }
     }
 
-    fn deadline(&mut self) -> Option<Instant> {
+    /// Returns the time until which nothing more may arrive, or none if there is no limit.
+    pub(super) fn deadline(&mut self) -> Option<Instant> {
         if self.progress.0.answering.load(Ordering::Relaxed) {
             return None;
         }
@@ -208,24 +176,6 @@ impl ReadWatch for Http1Watch {
         }
         let head = self.timeouts.head;
         Some(*self.read_by.get_or_insert_with(|| Instant::now() + head))
-    }
-}
-
-/// Watch of HTTP/2, which has no read deadline: a client that breaks off can't answer pings, and `connection` limits the time
-/// without requests.
-pub(crate) struct Http2Watch(pub(super) Arc<Presence>);
-
-impl ReadWatch for Http2Watch {
-    fn note(&mut self, _bytes: &[u8]) {}
-
-    fn note_written(&mut self) {}
-
-    fn note_unsent(&mut self, waits: bool) {
-        self.0.note_unsent(waits);
-    }
-
-    fn deadline(&mut self) -> Option<Instant> {
-        None
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -15,7 +16,8 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
 
-use super::reading::ReadWatch;
+use super::presence::Presence;
+use super::reading::Http1Watch;
 
 /// Time for which a connection is read from after its last response, so that the client can read it.
 const LINGER: Duration = Duration::from_secs(2);
@@ -110,9 +112,11 @@ impl ClientSocket for UnixStream {
 }
 
 /// Socket that fails if the client takes too long.
-pub(crate) struct TimedSocket<S: ClientSocket, R> {
+pub(crate) struct TimedSocket<S: ClientSocket> {
     socket: S,
-    reading: R,
+    presence: Arc<Presence>,
+    /// Read deadlines of HTTP/1.1. `connection` limits the time without requests of HTTP/2, and its pings the time without frames.
+    reading: Option<Http1Watch>,
     /// Bytes that arrived behind a request that waits for changes.
     ahead: Vec<u8>,
     write_timeout: Duration,
@@ -125,12 +129,18 @@ pub(crate) struct TimedSocket<S: ClientSocket, R> {
     write_timer: Pin<Box<Sleep>>,
 }
 
-impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
-    pub(crate) fn new(socket: S, timeouts: &Timeouts, reading: R) -> Self {
+impl<S: ClientSocket> TimedSocket<S> {
+    pub(crate) fn new(
+        socket: S,
+        timeouts: &Timeouts,
+        presence: Arc<Presence>,
+        reading: Option<Http1Watch>,
+    ) -> Self {
         // Both are reset before they are awaited.
         let (read_timer, write_timer) = (Instant::now(), Instant::now());
         Self {
             socket,
+            presence,
             reading,
             ahead: Vec::new(),
             write_timeout: timeouts.write,
@@ -142,9 +152,12 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         }
     }
 
-    /// Notices the end of what the client sends. Bytes before it are kept for the next read, up to a limit; behind more, the end
+    /// Notices the end of what the client sends while its request waits. Bytes before it are kept for the next read, up to a limit; behind more, the end
     /// goes unnoticed.
     fn poll_end(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let Some(reading) = self.reading.as_mut().filter(|reading| reading.awaits_end()) else {
+            return Ok(());
+        };
         while self.ahead.len() < MAX_AHEAD {
             let mut bytes = [0; 256];
             let mut buffer = ReadBuf::new(&mut bytes);
@@ -153,10 +166,11 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
                 Poll::Ready(outcome) => outcome?,
             }
             if buffer.filled().is_empty() {
-                self.reading.note_end();
+                reading.note_end();
+                self.presence.note_closed();
                 break;
             }
-            self.reading.note(buffer.filled());
+            reading.note(buffer.filled());
             self.ahead.extend_from_slice(buffer.filled());
         }
         Ok(())
@@ -164,7 +178,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
 
     /// Fails a pending read at its deadline.
     fn check_reading(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.reading.deadline() {
+        match self.reading.as_mut().and_then(Http1Watch::deadline) {
             Some(read_by) => wait_until(&mut self.read_timer, read_by, context),
             None => Poll::Pending,
         }
@@ -195,8 +209,10 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
     }
 
     fn note_written(&mut self, outcome: &Poll<io::Result<usize>>) {
-        if outcome.is_ready() {
-            self.reading.note_written();
+        if outcome.is_ready()
+            && let Some(reading) = &mut self.reading
+        {
+            reading.note_written();
         }
     }
 
@@ -205,7 +221,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         outcome: Poll<io::Result<T>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
-        self.reading.note_unsent(outcome.is_pending());
+        self.presence.note_unsent(outcome.is_pending());
         if outcome.is_pending() {
             return self.check_writing(context).map(|waited| match waited {
                 Err(error) => Err(error),
@@ -217,7 +233,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
     }
 }
 
-impl<S: ClientSocket, R> Drop for TimedSocket<S, R> {
+impl<S: ClientSocket> Drop for TimedSocket<S> {
     /// Discards unread bytes if the client stopped reading: the system would keep them.
     fn drop(&mut self) {
         if self.write_by.is_some() {
@@ -242,7 +258,7 @@ fn wait_until(
     Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
 }
 
-impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
+impl<S: ClientSocket> AsyncRead for TimedSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -259,8 +275,10 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
             Poll::Pending => self.check_reading(context),
             Poll::Ready(outcome) => {
                 let arrived = &buffer.filled()[filled..];
-                if !arrived.is_empty() {
-                    self.reading.note(arrived);
+                if !arrived.is_empty()
+                    && let Some(reading) = &mut self.reading
+                {
+                    reading.note(arrived);
                 }
                 Poll::Ready(outcome)
             }
@@ -268,7 +286,7 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
     }
 }
 
-impl<S: ClientSocket, R: ReadWatch + Unpin> TimedSocket<S, R> {
+impl<S: ClientSocket> TimedSocket<S> {
     /// Reads and ignores further bytes until the client closes: closing a socket with unread bytes resets the
     /// connection, which may discard the end of a response that the client hasn't read.
     fn poll_linger(
@@ -296,7 +314,7 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> TimedSocket<S, R> {
     }
 }
 
-impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
+impl<S: ClientSocket> AsyncWrite for TimedSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -323,11 +341,9 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
         self.socket.is_write_vectored()
     }
 
-    /// Flushes. hyper does so whenever it has nothing to read or to write, as while a request waits.
+    /// Flushes. hyper does so after each of its steps, so also while a request waits.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.reading.awaits_end() {
-            self.poll_end(context)?;
-        }
+        self.poll_end(context)?;
         let outcome = Pin::new(&mut self.socket).poll_flush(context);
         self.track_write(outcome, context)
     }
