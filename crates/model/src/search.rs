@@ -1,8 +1,8 @@
 //! Searches: the words of a product, and those that a client looks for (docs/contract/listing.md#search).
 //!
 //! Both are folded: without diacritics, cases and compatible forms (Unicode NFKD, without marks, then full case folding).
-//! The words of a product are one text, for a search by `memchr`: each begins with [`WORD`], and each character that a match
-//! may begin with as well, although it is within a word, with [`WITHIN`].
+//! The words of a product are one text, for a search by `memchr`: a mark begins each word, and another one each character
+//! within a word that a match may begin with as well.
 
 use memchr::memmem;
 use unicode_normalization::UnicodeNormalization as _;

@@ -69,7 +69,7 @@ fn words_of_names_and_codes_are_found() {
 }
 
 #[test]
-fn pages_of_a_search_neither_repeat_nor_miss_while_the_catalog_changes() {
+fn walk_of_a_search_misses_nothing_while_the_catalog_changes() {
     let catalog = |edition: usize| {
         let product = |number: usize| match number % 3 {
             0 => named(&format!("P{number:04}"), "Always found"),
