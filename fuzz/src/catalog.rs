@@ -10,6 +10,7 @@ use vitrine_ingest::view::{TextAddresses, discount, document, facts};
 use vitrine_model::content::{Content, PackedMarkdown, TextDigest};
 use vitrine_model::product::Product;
 use vitrine_model::revision::Revision;
+use vitrine_model::search::words_of;
 use vitrine_model::snapshot::{
     Block, BlockBuilder, Entry, FacetNumbers, ServedText, Snapshot, TextTableBuilder,
 };
@@ -96,6 +97,7 @@ fn blocks(checked: &[(Product, Content)]) -> (FacetNumbers, Vec<Block>) {
                 content: content.map(|content| (content.start, content.end)),
                 discount: discount(&document.json, &product.discount_multiplier.to_string()),
                 facets: &facets,
+                words: &words_of(product.name.as_str(), product.code.as_str()),
             };
             builder.push(&entry).expect("ascending codes");
         }

@@ -4,11 +4,23 @@
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use vitrine::http::error::ApiError;
 use vitrine::http::request::parameters;
+use vitrine_model::geo::Country;
 use vitrine_model::query::{Cursor, ListQuery};
 use vitrine_wire::error::{ErrorType, FaultType};
 
-/// Paths of the API that can't be codes.
-const RESERVED: [&str; 5] = [".", "..", "categories", "countries", "changes"];
+/// Paths of the API, and words of empty variables, that can't be codes.
+const RESERVED: [&str; 10] = [
+    ".",
+    "..",
+    "categories",
+    "countries",
+    "changes",
+    "undefined",
+    "null",
+    "None",
+    "nil",
+    "NaN",
+];
 
 /// Maximum number of reported faults.
 const MAX_LISTED_FAULTS: usize = 100;
@@ -103,9 +115,7 @@ fn take(
             reading.orderable = value == "true";
             None
         }
-        ("countries_redeemable_in", Some(value))
-            if value.chars().count() == 2 && value.chars().all(|c| c.is_ascii_uppercase()) =>
-        {
+        ("countries_redeemable_in", Some(value)) if value.parse::<Country>().is_ok() => {
             reading.countries.push(value);
             None
         }
@@ -169,6 +179,7 @@ pub fn is_code(text: &str) -> bool {
 fn reading_of(list: &ListQuery) -> Reading {
     let ListQuery {
         filter,
+        search: _,
         cursor,
         limit,
     } = list;

@@ -2,27 +2,28 @@
 //! queried.
 
 use std::fs;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use tempfile::TempDir;
 use vitrine::live::StateDirectory;
 use vitrine::live::fuzzing::{path, read_snapshot, write_snapshot};
 use vitrine_model::query::{Cursor, Limit, ListQuery};
+use vitrine_model::search::Search;
 use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::Snapshot;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::catalog::catalog;
 
-/// Length of the preamble: magic number, format, three lengths, checksum.
-const PREAMBLE_BYTES: usize = 16 + 8 + 3 * 8 + 16;
+/// Length of the preamble: mark, format, length and checksum of the header.
+const PREAMBLE_BYTES: usize = 3 * 16;
 
 struct World {
     directory: StateDirectory,
     /// A written file, and its snapshot.
     file: Vec<u8>,
-    snapshot: Snapshot,
+    snapshot: Arc<Snapshot>,
     _place: TempDir,
 }
 
@@ -31,8 +32,8 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     let place = TempDir::new().expect("a directory");
     let Ok(store) = "sqlite:fuzzing.db".parse();
     let directory = StateDirectory::new(place.path().to_owned(), &store);
-    let snapshot = catalog(12).snapshot;
-    write_snapshot(&directory, &snapshot, Timestamp::UNIX_EPOCH).expect("a file");
+    let snapshot = Arc::new(catalog(12).snapshot);
+    write_snapshot(&directory, Arc::clone(&snapshot)).expect("a file");
     World {
         file: fs::read(path(&directory)).expect("the file"),
         directory,
@@ -68,13 +69,13 @@ pub fn check(bytes: &[u8]) {
 
 /// Checks that a snapshot read from a file can be written and read again.
 fn written_again() {
-    let now = Timestamp::UNIX_EPOCH;
     let Some(read) = read_snapshot(&WORLD.directory) else {
         return;
     };
-    write_snapshot(&WORLD.directory, &read, now).expect("a file");
+    write_snapshot(&WORLD.directory, Arc::clone(&read)).expect("a file");
     let again = read_snapshot(&WORLD.directory).expect("what was just written");
     // Texts that are no longer served aren't written.
+    let now = Timestamp::now();
     let served = read.texts().to_bytes(now);
     assert_eq!(again.texts().to_bytes(now), served);
     assert!(has_same_products(&read, &again));
@@ -110,25 +111,39 @@ fn edited(edits: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Corrects the lengths and the checksum of a file, as far as possible.
+/// Corrects the lengths and the checksums of a file, as far as possible.
 fn summed(mut file: Vec<u8>) -> Vec<u8> {
     if file.len() < PREAMBLE_BYTES {
         return file;
     }
-    file[..24].copy_from_slice(&WORLD.file[..24]);
-    let rest = file.len() - PREAMBLE_BYTES;
-    let length = |at: usize| {
-        let bytes = file[at..at + 8].first_chunk().copied().unwrap_or_default();
-        usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
-    };
-    let header = length(24).min(rest);
-    let index = length(32).min(rest - header);
-    for (at, length) in [(24, header), (32, index), (40, rest - header - index)] {
-        file[at..at + 8].copy_from_slice(&(length as u64).to_le_bytes());
+    let rest = file.split_off(PREAMBLE_BYTES);
+    let length = file[24..32].first_chunk().copied().unwrap_or_default();
+    let length = usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX);
+    let (header, parts) = rest.split_at(length.min(rest.len()));
+    let mut header = header.to_vec();
+    if let Ok(mut fields) = serde_json::from_slice::<serde_json::Value>(&header)
+        && let Some(lengths) = fields
+            .get_mut("parts")
+            .and_then(|parts| parts.as_array_mut())
+    {
+        let mut left = parts.len();
+        for length in lengths.iter_mut() {
+            let fitting = length
+                .as_u64()
+                .map_or(left, |length| left.min(length as usize));
+            *length = fitting.into();
+            left -= fitting;
+        }
+        if left > 0 {
+            lengths.push(left.into());
+        }
+        fields["checksum"] = format!("{:032x}", xxh3_128(parts)).into();
+        header = fields.to_string().into_bytes();
     }
-    let sum = xxh3_128(&file[PREAMBLE_BYTES..PREAMBLE_BYTES + header + index]);
-    file[48..64].copy_from_slice(&sum.to_le_bytes());
-    file
+    file[..24].copy_from_slice(&WORLD.file[..24]);
+    file[24..32].copy_from_slice(&(header.len() as u64).to_le_bytes());
+    file[32..].copy_from_slice(&xxh3_128(&header).to_le_bytes());
+    [file, header, parts.to_vec()].concat()
 }
 
 fn has_same_products(left: &Snapshot, right: &Snapshot) -> bool {
@@ -183,6 +198,7 @@ fn ask(snapshot: &Snapshot) {
                     is_orderable: (choice & 1 == 1).then_some(true),
                     ..Selector::default()
                 },
+                search: (choice == 2).then(|| Search::parse("gift a").expect("words")),
                 cursor: cursor.clone(),
                 limit: Limit::new(3).expect("a limit"),
             };

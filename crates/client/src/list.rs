@@ -31,6 +31,7 @@ pub(crate) enum Cursor {
 pub struct ProductsRequest<T = Product> {
     client: Client,
     filters: Filters,
+    search: Option<String>,
     pub(crate) cursor: Cursor,
     product: PhantomData<fn() -> T>,
 }
@@ -40,6 +41,7 @@ impl ProductsRequest {
         Self {
             client,
             filters: Filters::default(),
+            search: None,
             cursor: Cursor::Start,
             product: PhantomData,
         }
@@ -48,6 +50,13 @@ impl ProductsRequest {
 
 impl<T> ProductsRequest<T> {
     filter_methods!();
+
+    /// Sets the words that a person typed: a word of the name, or a part of the code, must begin with each. At most 100
+    /// characters and 8 words.
+    pub fn search(mut self, words: impl Into<String>) -> Self {
+        self.search = Some(words.into());
+        self
+    }
 
     /// Starts after this cursor: `pagination.cursors.after` of a page, or the code of a product.
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
@@ -67,6 +76,7 @@ impl<T> ProductsRequest<T> {
         ProductsRequest {
             client: self.client,
             filters: self.filters,
+            search: self.search,
             cursor: self.cursor,
             product: PhantomData,
         }
@@ -75,6 +85,9 @@ impl<T> ProductsRequest<T> {
     pub(crate) fn target(&self) -> String {
         let mut target = Target::new("/product");
         self.filters.put(&mut target);
+        if let Some(search) = &self.search {
+            target.put("q", search);
+        }
         match &self.cursor {
             Cursor::Start => {}
             Cursor::After(cursor) => target.put("after", cursor),

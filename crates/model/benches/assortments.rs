@@ -59,6 +59,7 @@ fn make() -> Snapshot {
                 start: 24,
             }),
             facets: &facets,
+            words: "",
         };
         builder.push(&entry).expect("it follows");
         if builder.is_full() || number + 1 == PRODUCTS {

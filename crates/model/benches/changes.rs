@@ -123,6 +123,7 @@ fn snapshot() -> &'static Snapshot {
                 content: None,
                 discount: None,
                 facets: &facets.facets_of(&facts(is_orderable, &countries, &categories)),
+                words: "",
             };
             builder.push(&entry).expect("it follows");
             if builder.is_full() || number + 1 == PRODUCTS {

@@ -59,6 +59,7 @@ impl Case {
             },
             cursor: Cursor::After(code(self.products / 10)),
             limit: Limit::new(self.limit).expect("a limit"),
+            search: None,
         }
     }
 }
@@ -134,6 +135,7 @@ fn make(products: u32) -> Snapshot {
             content: None,
             discount: None,
             facets: &facets,
+            words: "",
         };
         builder.push(&entry).expect("it follows");
         if builder.is_full() {
@@ -245,6 +247,7 @@ fn change_100(bencher: Bencher<'_, '_>, products: u32) {
                 content: None,
                 discount: None,
                 facets: facets.clone(),
+                words: Box::default(),
             };
             (code(number), Some(product))
         })

@@ -12,6 +12,7 @@
 //! - [`hexadecimal`]: hexadecimal digits of bytes
 //! - [`query`]: filter, cursor and limit of a list request; [`selector`]: which products filters, rules and overrides select;
 //!   [`facts`]: what they look at
+//! - [`search`]: words of products, and those that a client looks for
 //! - [`revision`]: the name of one published state of the catalog
 //! - [`content_hash`]: the hash that entity tags and body caches use
 //! - [`snapshot`]: the immutable catalog in memory, its indexes and the scan of a page
@@ -35,6 +36,7 @@ pub mod product;
 pub mod query;
 pub mod quota;
 pub mod revision;
+pub mod search;
 pub mod selector;
 pub mod single_line;
 pub mod snapshot;

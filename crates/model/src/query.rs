@@ -3,6 +3,7 @@
 use std::num::NonZeroU16;
 
 use crate::code::ProductCode;
+use crate::search::Search;
 use crate::selector::Selector;
 
 /// Maximum number of items on a page (docs/contract/listing.md#limit).
@@ -54,6 +55,8 @@ pub enum Cursor {
 pub struct ListQuery {
     /// Filter: values of one parameter are alternatives; parameters narrow each other.
     pub filter: Selector,
+    /// Words that each product matches, if there are any.
+    pub search: Option<Search>,
     /// Position of the page.
     pub cursor: Cursor,
     /// Maximum number of products.

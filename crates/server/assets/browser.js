@@ -1,5 +1,5 @@
-// The catalog browser with script: filters and the search apply as they are picked and typed, keys move through the products,
-// and the choice of columns and of cards is remembered. Without script, all of it works by buttons and addresses.
+// The products with script: filters and the search apply as they are picked and typed, and keys move through the products.
+// Without script, all of it works by buttons and addresses.
 
 const form = document.querySelector('.filters');
 const content = () => document.querySelector('#content');
@@ -7,48 +7,7 @@ const content = () => document.querySelector('#content');
 /** How long typing rests before the search is sent, in milliseconds. */
 const TYPING_PAUSE = 200;
 
-// What is remembered: the choice of columns and of the view, in this browser only.
-
-const REMEMBERED = 'vitrine-products';
-
-function remembered() {
-  try {
-    return JSON.parse(localStorage.getItem(REMEMBERED)) ?? {};
-  } catch {
-    return {};
-  }
-}
-
-function remember(change) {
-  try {
-    localStorage.setItem(REMEMBERED, JSON.stringify({ ...remembered(), ...change }));
-  } catch {
-    // Storage may be off: the address has the choice all the same.
-  }
-}
-
-/** Goes to the remembered columns and view, where the address says neither. */
-function recall() {
-  const address = new URL(location.href);
-  if (address.pathname !== '/catalog') return;
-  const { columns = [], view } = remembered();
-  const own = address.searchParams;
-  if (own.has('column') || own.has('view') || (columns.length === 0 && view !== 'cards')) return;
-  columns.forEach((column) => own.append('column', column));
-  if (view === 'cards') own.set('view', view);
-  location.replace(address);
-}
-
-document.addEventListener('submit', ({ target }) => {
-  if (target.dataset.remember !== 'columns') return;
-  const boxes = [...target.querySelectorAll('input[name="column"]')];
-  const isDefault = boxes.every((box) => box.checked === (box.dataset.default === 'true'));
-  remember({ columns: isDefault ? [] : boxes.filter((box) => box.checked).map((box) => box.value) });
-});
-
 document.addEventListener('click', ({ target }) => {
-  const view = target.closest?.('a[data-view]')?.dataset.view;
-  if (view) remember({ view });
   for (const menu of document.querySelectorAll('details.menu[open]')) if (!menu.contains(target)) menu.open = false;
 });
 
@@ -108,7 +67,6 @@ function addressOfForm() {
 }
 
 if (form) {
-  recall();
   document.documentElement.classList.add('with-script');
   document.body.append(announcer);
   const apply = (enter) => {
@@ -171,10 +129,10 @@ document.addEventListener('change', ({ target }) => {
 
 // Keys.
 
-const ROWS = '.products tbody tr, .grid .product';
+const ROWS = '.products tbody tr';
 
 function linkOf(row) {
-  return row?.querySelector('.of-name a, h2 a');
+  return row?.querySelector('.of-name a');
 }
 
 /** Moves to the next row, or by -1 to the one before. */
@@ -230,7 +188,7 @@ document.addEventListener('keydown', (event) => {
     return;
   }
   const isField = target.matches?.('input:not([type="checkbox"]), textarea, select, dialog *');
-  if (isField || !document.querySelector('.products, .grid, .filters')) return;
+  if (isField || !document.querySelector('.products, .filters')) return;
   const arrow = { ArrowDown: 'j', ArrowUp: 'k' }[key];
   const act = arrow ? isAmongRows() && KEYS[arrow] : KEYS[key];
   if (act && act()) event.preventDefault();

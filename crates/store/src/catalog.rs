@@ -13,7 +13,7 @@ use vitrine_model::revision::Revision;
 use crate::StoreError;
 use crate::db::{Plan, Row, Tx, Value, values};
 use crate::moments;
-use crate::record::{CatalogItem, ItemVisitor, Moment, StoreState};
+use crate::record::{CatalogItem, ItemVisitor, LiveProduct, Moment, StoreState};
 use crate::values::{ListCache, TakenDown, from_millis, text_digest};
 
 pub(crate) use self::product_row::{BASES, PRODUCT_COLUMNS, ProductRow, VERSIONS};
@@ -177,7 +177,7 @@ fn product<'r>(
     unpacked: &'r mut Vec<u8>,
 ) -> Result<CatalogItem<'r>, StoreError> {
     let product = ProductRow::read(row, unpacked)?;
-    Ok(CatalogItem::Product {
+    Ok(CatalogItem::Product(LiveProduct {
         code: product.code,
         document: product.document,
         digest: product.stored_digest(row)?,
@@ -187,5 +187,5 @@ fn product<'r>(
         countries: countries.get(product.countries)?,
         categories: categories.get(product.categories)?,
         taken_down,
-    })
+    }))
 }

@@ -276,30 +276,34 @@ pub struct KeyDay {
 pub type ProductVisitor<'v> =
     &'v mut dyn FnMut(StoredProduct) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
+/// A live product, as its row has it.
+#[derive(Debug)]
+pub struct LiveProduct<'a> {
+    /// Product code.
+    pub code: &'a str,
+    /// Canonical document.
+    pub document: &'a str,
+    /// Range of the content resources in `document`, in bytes.
+    pub content: Option<Range<usize>>,
+    /// Discount exactly as loaded.
+    pub discount_multiplier: &'a str,
+    /// True if the product can be ordered.
+    pub is_orderable: bool,
+    /// Countries in which it can be redeemed.
+    pub countries: &'a [Country],
+    /// Categories.
+    pub categories: &'a [Box<str>],
+    /// Digests of its texts that were taken down.
+    pub taken_down: &'a [TextDigest],
+    /// Digest of the product as it was written.
+    pub digest: StoredDigest,
+}
+
 /// Item of [`read_catalog`](crate::Store::read_catalog).
 #[derive(Debug)]
 pub enum CatalogItem<'a> {
     /// A live product, in ascending order of codes.
-    Product {
-        /// Product code.
-        code: &'a str,
-        /// Canonical document.
-        document: &'a str,
-        /// Range of the content resources in `document`, in bytes.
-        content: Option<Range<usize>>,
-        /// Discount exactly as loaded.
-        discount_multiplier: &'a str,
-        /// True if the product can be ordered.
-        is_orderable: bool,
-        /// Countries in which it can be redeemed.
-        countries: &'a [Country],
-        /// Categories.
-        categories: &'a [Box<str>],
-        /// Digests of its texts that were taken down.
-        taken_down: &'a [TextDigest],
-        /// Digest of the product as it was written.
-        digest: StoredDigest,
-    },
+    Product(LiveProduct<'a>),
     /// A live product whose row is damaged.
     Damaged {
         /// Product code, as far as it can be read.

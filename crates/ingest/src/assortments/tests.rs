@@ -246,6 +246,7 @@ fn snapshot(codes: &[&str]) -> Arc<Snapshot> {
                 start: 1,
             }),
             facets: &facets,
+            words: "",
         };
         builder.push(&entry).expect("ascending");
     }

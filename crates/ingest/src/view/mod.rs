@@ -6,7 +6,7 @@
 //! addresses are absolute, so a value that begins with `texts/` is unambiguous.
 //!
 //! - `document`: model to canonical document
-//! - `stored`: canonical document to facts and discount
+//! - `stored`: canonical document to facts, name, state and discount
 //! - `addresses`: canonical document to response
 //! - `form`: texts as addresses, Markdown or HTML
 
@@ -18,7 +18,7 @@ mod stored;
 pub use addresses::TextAddresses;
 pub use document::{Document, document, stored_content, with_content};
 pub use form::{ContentForm, ParsedContent, content_json, parse_content};
-pub use stored::{discount, facts};
+pub use stored::{discount, facts, name, state};
 
 /// Prefix of the store's own texts in a canonical document.
 const OWN_TEXT_PREFIX: &str = "texts/";

@@ -4,7 +4,7 @@ use super::own_discount::OwnDiscount;
 use super::union::{Place, places, places_of, split};
 use super::view::View;
 use crate::money::Discount;
-use crate::snapshot::{BitSet256, Block, Groups, Run, Snapshot};
+use crate::snapshot::{BitSet256, Groups, Run, Snapshot};
 
 /// Own discounts, compiled for one snapshot.
 #[derive(Debug, Default)]
@@ -118,16 +118,6 @@ impl<'v> RunDiscounts<'v> {
         };
         self.found.extend(run.slots().zip(&self.entries).map(own));
         &self.found
-    }
-
-    /// Returns the own discount of each product of the block with this index, in order; nothing if none has one.
-    pub fn of_block(&mut self, block: usize) -> &[Option<Discount>] {
-        let count = self.snapshot.blocks().get(block).map_or(0, Block::count);
-        self.found.clear();
-        match count {
-            0 => &self.found,
-            count => self.of(Run::new(block, 0..count)),
-        }
     }
 
     /// Finds the first entry of each product of a run. Returns false if there is none for all.

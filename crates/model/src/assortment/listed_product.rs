@@ -33,7 +33,8 @@ impl<'s> ListedProduct<'s> {
                 Some((FacetKind::Category, name)) => categories.push(name.into()),
                 Some((FacetKind::Currency, name)) => currency = Currency::well_formed(name),
                 Some((FacetKind::PayoutType, name)) => payout_type = name,
-                None => {}
+                // No rule selects by states.
+                Some((FacetKind::State, _)) | None => {}
             }
         }
         let facts = Facts {

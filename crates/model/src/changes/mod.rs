@@ -5,27 +5,21 @@
 //! filters need them; and one of the states of texts, with the products that name a text that was taken down or put back.
 //! It is immutable and shares its parts with its predecessor. The products themselves are in the snapshot.
 //!
-//! - `segment`: changes of neighbouring steps, with `strings` and `maxima`;
-//!   `builder`: building one; `log`: segments in order
+//! - `segment`: changes of neighbouring steps in sorted arrays, and building one; `log`: segments in order
 //! - `update`: what a store's history adds
-//! - `page`: the changes between two points, found by a `search`, which has a `cursor` for each segment and one of `rules`
-//!   that changed; `work` limits it
+//! - `page`: the changes between two points, found by a `search` that merges the cursors of segments and of `rules` that
+//!   changed
 //! - `last_change`: the newest revision that changed a product
 //! - `encoding`: bytes for a file
 
-mod builder;
-mod cursor;
 mod encoding;
 mod last_change;
 mod log;
-mod maxima;
 mod page;
 mod rules;
 mod search;
 mod segment;
-mod strings;
 mod update;
-mod work;
 
 use std::cmp::Ordering;
 
@@ -35,9 +29,8 @@ use crate::content_hash::ContentHash;
 use log::Log;
 
 pub use last_change::{LastChange, LastChanges};
-pub use page::{Change, ChangesPage, ChangesQuery, first_page};
+pub use page::{Change, ChangesPage, ChangesQuery, Work, first_page};
 pub use update::JournalUpdate;
-pub use work::Work;
 
 /// Random id of a state, in 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::builder::SegmentBuilder;
-use super::log::Log;
+use super::log::{Alias, Log};
+use super::segment::SegmentBuilder;
 use super::{Journal, StateId, Step};
 use crate::code::ProductCode;
 use crate::facts::Facts;
@@ -141,7 +141,7 @@ impl JournalUpdate {
     }
 
     fn append_to(self, journal: &mut Journal, texts: StateId) {
-        let mut changes = self.changes;
+        let mut steps = Vec::new();
         let newest = journal.revisions.newest();
         let latest = journal.revisions.newest_step().at;
         for revision in self.revisions {
@@ -152,18 +152,17 @@ impl JournalUpdate {
             } = revision;
             if number > newest {
                 step.at = step.at.max(latest);
-                changes.step(step);
+                steps.push(step);
             }
             // After a restore, the newest known state has a new id.
             for id in [Some(step.id), former_id].into_iter().flatten() {
                 let is_new = number > newest && id == step.id;
                 if !is_new && !journal.revisions.has(number, id) {
-                    journal.revisions.aliases.push((number, id));
+                    journal.revisions.aliases.push(Alias { number, id });
                 }
             }
         }
-        let next = newest.saturating_add(1);
-        journal.revisions.append(changes.finish(next));
+        journal.revisions.append(steps, self.changes);
 
         let states = (self.texts_states, self.texts_since);
         append_texts(&mut journal.texts, states, &self.named, texts);
@@ -194,27 +193,26 @@ fn append_texts(
         *log = Log::new(0, Step { id, at });
     }
     let latest = log.newest_step().at;
+    let at_least = |(_, after): (StateId, Step)| Step {
+        at: after.at.max(latest),
+        ..after
+    };
+    let steps: Vec<Step> = states.into_iter().map(at_least).collect();
     let next = log.newest() + 1;
-    let mut builder = SegmentBuilder::default();
-    let mut numbers = HashMap::new();
-    for (number, (_, mut after)) in (next..).zip(states) {
-        after.at = after.at.max(latest);
-        since = after.at;
-        numbers.insert(after.id, number);
-        builder.step(after);
-    }
+    let numbers: HashMap<StateId, u64> = steps.iter().map(|step| step.id).zip(next..).collect();
+    let mut changes = SegmentBuilder::default();
     let fits = named.iter().all(|(state, code)| {
         let number = numbers.get(state);
         number.is_none_or(|number| {
-            builder
+            changes
                 .change(*number, code.as_bytes(), [None; 2])
                 .is_some()
         })
     });
     if fits {
-        log.append(builder.finish(next));
+        log.append(steps, changes);
     } else {
-        let (id, at) = (texts, since);
-        *log = Log::new(0, Step { id, at });
+        let at = steps.last().map_or(since, |last| last.at);
+        *log = Log::new(0, Step { id: texts, at });
     }
 }

@@ -1,7 +1,8 @@
 //! A block: up to 256 neighbouring products, immutable, shared by all snapshots in which none of them changed.
 //!
-//! It consists of two byte strings, which are the same in memory and in a snapshot file. The **arena** has the rendered
-//! products in code order with commas between them, so that neighbours are one slice. The **directory** describes it:
+//! It consists of three byte strings, which are the same in memory and in a snapshot file. The **arena** has the rendered
+//! products in code order with commas between them, so that neighbours are one slice. The **words** are those by which each
+//! product is found ([`search`](crate::search)), a line each. The **directory** describes the arena:
 //!
 //! | Part | Bytes |
 //! | --- | --- |
@@ -27,6 +28,7 @@ use super::facet::Facet;
 use super::placed_discount::{ENCODED_BYTES, PlacedDiscount};
 use crate::code::ProductCode;
 use crate::content_hash::ContentHash;
+use crate::search::{Search, places};
 
 const HEADER_BYTES: usize = 12;
 const FACET_BYTES: usize = 4 + BitSet256::ENCODED_BYTES;
@@ -37,6 +39,7 @@ pub struct Block {
     count: usize,
     directory: Bytes,
     arena: Bytes,
+    words: Bytes,
     parts: Parts,
 }
 
@@ -63,12 +66,12 @@ impl Block {
     pub const CAPACITY: usize = BitSet256::CAPACITY;
 
     /// Reads a block, validating the whole directory: afterwards no access can fail or be out of bounds. The arena's
-    /// content isn't validated.
+    /// content isn't validated, nor are the words.
     ///
     /// # Errors
     ///
     /// If the directory is invalid or doesn't fit the arena.
-    pub fn from_bytes(directory: Bytes, arena: Bytes) -> Result<Self, Malformed> {
+    pub fn from_bytes(directory: Bytes, arena: Bytes, words: Bytes) -> Result<Self, Malformed> {
         let header = |index: usize| number(&directory, index * 4).ok_or(Malformed);
         let (count, facets, codes_bytes) = (header(0)?, header(1)?, header(2)?);
         let is_small = count <= Self::CAPACITY
@@ -82,6 +85,7 @@ impl Block {
             count,
             directory,
             arena,
+            words,
             parts,
         };
         block.is_sound().then_some(block).ok_or(Malformed)
@@ -135,6 +139,36 @@ impl Block {
         &self.arena
     }
 
+    /// Returns the words, for [`from_bytes`](Self::from_bytes).
+    #[must_use]
+    pub fn words(&self) -> &Bytes {
+        &self.words
+    }
+
+    /// Iterates over the words of each product.
+    pub(super) fn words_of_each(&self) -> impl Iterator<Item = &str> {
+        let words = std::str::from_utf8(&self.words).unwrap_or_default();
+        words.split('\n').take(self.count)
+    }
+
+    /// Returns the products that a search finds.
+    pub(super) fn found(&self, search: &Search) -> BitSet256 {
+        let mut found: Option<BitSet256> = None;
+        for wanted in search.words() {
+            let mut with_word = BitSet256::default();
+            let (mut slot, mut at) = (0, 0);
+            for place in places(&self.words, wanted) {
+                slot += memchr::memchr_iter(b'\n', &self.words[at..place]).count();
+                at = place;
+                if slot < self.count {
+                    with_word.insert(slot);
+                }
+            }
+            found = Some(found.map_or(with_word, |found| found.and(with_word)));
+        }
+        found.unwrap_or_default()
+    }
+
     /// Iterates over the codes, ascending.
     pub fn codes(&self) -> impl Iterator<Item = &str> {
         (0..self.count).map(|slot| self.code(slot))
@@ -146,12 +180,14 @@ impl Block {
     }
 
     /// Returns the number of products, at least one.
-    pub(crate) fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.count
     }
 
     /// Returns the code at `slot`.
-    pub(crate) fn code(&self, slot: usize) -> &str {
+    #[must_use]
+    pub fn code(&self, slot: usize) -> &str {
         std::str::from_utf8(self.code_bytes(slot)).unwrap_or_default()
     }
 
@@ -258,7 +294,8 @@ impl Block {
     }
 
     /// Returns the products that have a facet.
-    pub(crate) fn members(&self, facet: Facet) -> BitSet256 {
+    #[must_use]
+    pub fn members(&self, facet: Facet) -> BitSet256 {
         let facets = self.facet_entries();
         let found = facets.binary_search_by_key(&facet, facet_of);
         found.map_or(BitSet256::default(), |at| {
@@ -267,7 +304,7 @@ impl Block {
     }
 
     /// Iterates over the facets of the block's products, with the products that have each.
-    pub(crate) fn facets(&self) -> impl Iterator<Item = (Facet, BitSet256)> {
+    pub fn facets(&self) -> impl Iterator<Item = (Facet, BitSet256)> {
         let decode = |entry| (facet_of(entry), BitSet256::decode(&entry[4..]));
         self.facet_entries().iter().map(decode)
     }

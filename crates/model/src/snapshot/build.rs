@@ -29,6 +29,8 @@ pub struct Entry<'a> {
     pub discount: Option<PlacedDiscount>,
     /// Facets.
     pub facets: &'a [Facet],
+    /// Words by which it is found ([`words_of`](crate::search::words_of)).
+    pub words: &'a str,
 }
 
 /// Builds a [`Block`] from products.
@@ -44,6 +46,7 @@ pub struct BlockBuilder {
     codes: Vec<u8>,
     last_code: Range<usize>,
     facets: BTreeMap<Facet, BitSet256>,
+    words: String,
 }
 
 /// Error of a product that doesn't fit into the block.
@@ -84,10 +87,12 @@ impl BlockBuilder {
             content,
             discount,
             facets,
+            words,
         } = *entry;
         let hash = ContentHash::of(bytes);
         let places = (content.unwrap_or_default().into(), discount);
         self.append(code.as_str(), bytes, places, hash)?;
+        self.push_words(words);
         let slot = self.len() - 1;
         for facet in facets {
             self.facets.entry(*facet).or_default().insert(slot);
@@ -108,6 +113,10 @@ impl BlockBuilder {
             let bytes = block.bytes(slot..slot + 1);
             self.append(block.code(slot), bytes, places, block.hash(slot))?;
         }
+        let words = block.words_of_each().skip(slots.start);
+        words
+            .take(slots.len())
+            .for_each(|words| self.push_words(words));
         for (facet, members) in block.facets() {
             let kept = members
                 .and(BitSet256::below(slots.end))
@@ -119,6 +128,11 @@ impl BlockBuilder {
             }
         }
         Ok(())
+    }
+
+    fn push_words(&mut self, words: &str) {
+        self.words.push_str(words);
+        self.words.push('\n');
     }
 
     /// Appends a product. `places` are those of its content resources and its discount.
@@ -177,6 +191,7 @@ impl BlockBuilder {
             codes,
             last_code,
             facets,
+            words,
         } = self;
         let mut directory = Vec::with_capacity(4096);
         for number in [ends.len(), facets.len(), codes.len()] {
@@ -201,10 +216,11 @@ impl BlockBuilder {
             directory.extend_from_slice(&facet.number().to_le_bytes());
             members.encode(&mut directory);
         }
-        // Copied, so that neither has spare capacity.
+        // Copied, so that none has spare capacity.
         let block = Block::from_bytes(
             Bytes::copy_from_slice(&directory),
             Bytes::copy_from_slice(arena),
+            Bytes::copy_from_slice(words.as_bytes()),
         );
         arena.clear();
         ends.clear();
@@ -216,6 +232,7 @@ impl BlockBuilder {
         codes.clear();
         *last_code = 0..0;
         facets.clear();
+        words.clear();
         block
     }
 }

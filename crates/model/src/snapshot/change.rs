@@ -28,6 +28,8 @@ pub struct NewProduct {
     pub discount: Option<PlacedDiscount>,
     /// Facets.
     pub facets: Vec<Facet>,
+    /// Words by which it is found ([`words_of`](crate::search::words_of)).
+    pub words: Box<str>,
 }
 
 /// Step from the blocks of one snapshot to those of the next one.
@@ -119,6 +121,7 @@ impl Snapshot {
     #[must_use]
     pub fn copy_of(&self, code: &ProductCode, numbers: &mut FacetNumbers) -> Option<NewProduct> {
         let product = self.product(code)?;
+        let words = product.block.words_of_each().nth(product.slot);
         let facets = product.block.facets();
         let facets = facets.filter(|(_, members)| members.iter().any(|slot| slot == product.slot));
         let renumber = |(facet, _)| match self.facets.name(facet) {
@@ -130,6 +133,7 @@ impl Snapshot {
             content: product.content().map(|range| (range.start, range.end)),
             discount: product.discount(),
             facets: facets.map(renumber).collect(),
+            words: words.unwrap_or_default().into(),
         })
     }
 

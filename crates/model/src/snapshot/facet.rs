@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::facts::Facts;
 use crate::geo::Country;
 
-/// A country, a category, a currency, a payout type, or being orderable. Numbers of facets with a name are valid only with
+/// A country, a category, a currency, a payout type, a state, or being orderable. Numbers of facets with a name are valid only with
 /// the [`FacetNumbers`] that assigned them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Facet(u32);
@@ -24,7 +24,8 @@ impl Facet {
     }
 
     /// Returns the country, if it is a country's facet.
-    pub(crate) fn as_country(self) -> Option<Country> {
+    #[must_use]
+    pub fn as_country(self) -> Option<Country> {
         Country::from_number(self.0.checked_sub(1)?)
     }
 
@@ -46,11 +47,18 @@ pub enum FacetKind {
     Currency,
     /// Payout types.
     PayoutType,
+    /// States, which only the console filters by.
+    State,
 }
 
 impl FacetKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Category, Self::Currency, Self::PayoutType];
+    pub const ALL: [Self; 4] = [
+        Self::Category,
+        Self::Currency,
+        Self::PayoutType,
+        Self::State,
+    ];
 }
 
 /// All facets with a name ever seen, numbered in order of appearance. Numbers never change: newer snapshots share blocks
@@ -82,7 +90,7 @@ impl FacetNumbers {
         facet
     }
 
-    /// Returns all facets of a product, adding new ones.
+    /// Returns all facets of a product but its state, adding new ones.
     pub fn facets_of(&mut self, facts: &Facts<'_>) -> Vec<Facet> {
         let Facts {
             is_orderable,
@@ -108,7 +116,8 @@ impl FacetNumbers {
     }
 
     /// Returns kind and name of a facet, if it has a name.
-    pub(crate) fn name(&self, facet: Facet) -> Option<(FacetKind, &str)> {
+    #[must_use]
+    pub fn name(&self, facet: Facet) -> Option<(FacetKind, &str)> {
         let number = facet.0.checked_sub(FIRST_NAMED)?;
         let (kind, name) = self.names.get(number as usize)?;
         Some((*kind, name))

@@ -221,8 +221,9 @@ impl Snapshot {
         self.product_at(self.find(code.as_str())?)
     }
 
-    /// Returns the product at this place.
-    pub(crate) fn product_at(&self, (block, slot): (usize, usize)) -> Option<ProductView<'_>> {
+    /// Returns the product at a place: the index of its block, and its slot there.
+    #[must_use]
+    pub fn product_at(&self, (block, slot): (usize, usize)) -> Option<ProductView<'_>> {
         let block = self.blocks.get(block)?;
         Some(ProductView { block, slot })
     }

@@ -146,6 +146,7 @@ impl<F: FnMut()> BlockWriter<F> {
                         content,
                         discount,
                         facets,
+                        words,
                     } = product;
                     let entry = Entry {
                         code,
@@ -153,6 +154,7 @@ impl<F: FnMut()> BlockWriter<F> {
                         content: *content,
                         discount: *discount,
                         facets,
+                        words,
                     };
                     self.builder.push(&entry).map_err(|_| Malformed)?;
                     self.finish_full(most)?;

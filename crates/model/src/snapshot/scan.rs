@@ -9,6 +9,7 @@ use super::page::{Page, Run};
 use crate::assortment::View;
 use crate::code::ProductCode;
 use crate::query::{Cursor, ListQuery};
+use crate::search::Search;
 use crate::selector::{CodeSet, Selector};
 
 impl Snapshot {
@@ -21,7 +22,8 @@ impl Snapshot {
     /// Returns the page for `query`, as if there were only the products that the view shows, which must be this snapshot's.
     #[must_use]
     pub fn page_in(&self, query: &ListQuery, view: Option<&View>) -> Page<'_> {
-        let scan = self.scan(&query.filter, view);
+        let mut scan = self.scan(&query.filter, view);
+        scan.search = query.search.as_ref();
         if let Some(codes) = &query.filter.codes {
             return scan.page_of_codes(codes.exact(), query);
         }
@@ -72,6 +74,7 @@ impl Snapshot {
             filter,
             groups,
             view,
+            search: None,
         }
     }
 
@@ -144,6 +147,7 @@ struct Scan<'s, 'f> {
     filter: &'f Selector,
     groups: Groups,
     view: Option<&'f View>,
+    search: Option<&'f Search>,
 }
 
 impl<'s> Scan<'s, '_> {
@@ -152,7 +156,13 @@ impl<'s> Scan<'s, '_> {
         let (index, slot) = self.snapshot.find(code)?;
         let block = self.snapshot.blocks.get(index)?;
         let is_shown = |view: &View| view.shows_at(block, (index, slot));
-        let matches = self.groups.has(block, slot) && self.view.is_none_or(is_shown);
+        let is_found = |search: &Search| {
+            let words = block.words_of_each().nth(slot);
+            words.is_some_and(|words| search.matches(words))
+        };
+        let matches = self.groups.has(block, slot)
+            && self.view.is_none_or(is_shown)
+            && self.search.is_none_or(is_found);
         matches.then_some((index, slot))
     }
 
@@ -262,10 +272,14 @@ impl<'s> Scan<'s, '_> {
     }
 
     fn matches(&self, index: usize, block: &Block) -> BitSet256 {
-        let matches = self.groups.matches(block);
-        match self.view {
-            Some(view) => matches.and(view.shown(block, index)),
-            None => matches,
+        let mut matches = self.groups.matches(block);
+        if let Some(view) = self.view {
+            matches = matches.and(view.shown(block, index));
+        }
+        match self.search {
+            // Looking at words takes longest.
+            Some(search) if !matches.is_empty() => matches.and(block.found(search)),
+            _ => matches,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use vitrine_model::snapshot::Block;
 
 use crate::naive::{Catalog, Made, made, snapshot};
@@ -111,7 +112,8 @@ fn directories_with_one_fault_are_refused() {
     let arena = block.arena();
     let whole = Directory::read(block.directory());
     assert_eq!(whole.bytes(), block.directory()[..], "the table is true");
-    let is_taken = |bytes: Vec<u8>| Block::from_bytes(bytes.into(), arena.clone()).is_ok();
+    let is_taken =
+        |bytes: Vec<u8>| Block::from_bytes(bytes.into(), arena.clone(), Bytes::new()).is_ok();
     assert!(is_taken(whole.bytes()));
     let damages: [Damage; 15] = [
         ("a product ends ahead of its beginning", |it| {
@@ -193,7 +195,7 @@ fn blocks_of_none_or_too_many_products_are_refused() {
             facets: vec![],
         };
         let arena = vec!["1"; count].join(",");
-        Block::from_bytes(directory.bytes().into(), arena.into())
+        Block::from_bytes(directory.bytes().into(), arena.into(), Bytes::new())
     };
     assert!(made(1).is_ok());
     assert!(made(Block::CAPACITY).is_ok());
@@ -203,6 +205,6 @@ fn blocks_of_none_or_too_many_products_are_refused() {
     for place in [0, 4, 8] {
         let mut bytes = whole.bytes();
         bytes[place..place + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(Block::from_bytes(bytes.into(), block.arena().clone()).is_err());
+        assert!(Block::from_bytes(bytes.into(), block.arena().clone(), Bytes::new()).is_err());
     }
 }

@@ -119,6 +119,26 @@ fn former_ids_of_revisions_are_located() {
     assert_eq!(later.locate(&position(4, "new", 0)), None);
 }
 
+/// One change a revision takes the most.
+#[test]
+fn journal_of_a_million_changes_takes_100_bytes_each() {
+    const COUNT: u64 = 1_000_000;
+    let mut journal = update([0]).into_journal(texts(0)).unwrap();
+    for since in [0, COUNT / 2] {
+        let mut update = JournalUpdate::default();
+        for number in since..=since + COUNT / 2 {
+            let code = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            change(&mut update, number, &format!("PRODUCT-{:012X}", code >> 16));
+            update.revision(&revision(number, &number.to_string()), None);
+        }
+        journal = update.extend(&journal, texts(0)).unwrap();
+    }
+    assert_eq!(journal.len() as u64, COUNT);
+    let bytes = journal.bytes() / journal.len();
+    println!("{bytes} bytes for each change");
+    assert!(bytes <= 100, "{bytes}");
+}
+
 #[test]
 fn trimmed_journal_drops_about_a_quarter_at_once() {
     let mut journal = update(0..=64).into_journal(texts(0)).unwrap();
@@ -295,6 +315,32 @@ fn products_with_invalid_codes_are_left_out() {
     assert_eq!(journal.len(), 2, "A in revision 2, and B");
     let [since, until] = [position(1, "1", 0), position(2, "2", 1)];
     assert_eq!(removals(&journal, &since, &until), ["A"]);
+}
+
+#[test]
+fn last_change_is_the_newest_of_all_segments() {
+    let made = |revisions: std::ops::RangeInclusive<u64>, changes: &[(u64, &str)]| {
+        let mut update = JournalUpdate::default();
+        revisions.for_each(|number| update.revision(&revision(number, &number.to_string()), None));
+        for (number, code) in changes {
+            change(&mut update, *number, code);
+        }
+        update
+    };
+    let start = made(1..=3, &[(2, "A"), (2, "B"), (3, "B")]);
+    let journal = start.into_journal(texts(0)).unwrap();
+    let update = made(3..=4, &[(4, "C"), (4, "A")]);
+    let journal = update.extend(&journal, texts(0)).unwrap();
+    let mut changes = journal.last_changes();
+    let found = ["A", "AA", "B", "C", "D"].map(|code| changes.find(code));
+    let revisions = found.map(|found| found.map(|change| (change.revision, change.at)));
+    let expected = [Some(4), None, Some(3), Some(4), None];
+    assert_eq!(
+        revisions,
+        expected.map(|number| Some((number?, second(number?))))
+    );
+    assert_eq!(journal.oldest_revision().revision, 1);
+    assert_eq!(journal.last_changes().find("B").unwrap().revision, 3);
 }
 
 /// Uses whatever a journal has.

@@ -61,6 +61,7 @@ fn discount_outside_of_its_product_is_refused() {
             content: None,
             discount: Some(placed),
             facets: &[],
+            words: "",
         };
         builder.push(&entry).expect("a product that fits");
         let block = builder.finish();
@@ -82,6 +83,7 @@ fn products_without_content_resources_have_no_range() {
         content: None,
         discount: None,
         facets: Vec::new(),
+        words: Box::default(),
     };
     let snapshot = Snapshot::default()
         .with_changes(

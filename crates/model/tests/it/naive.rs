@@ -10,6 +10,7 @@ use vitrine_model::geo::Country;
 use vitrine_model::money::{Currency, Discount};
 use vitrine_model::product::PayoutTypeName;
 use vitrine_model::revision::Revision;
+use vitrine_model::search::{Search, words_of};
 use vitrine_model::selector::{Selector, any_of};
 use vitrine_model::snapshot::{
     Block, BlockBuilder, Entry, FacetNumbers, PlacedDiscount, Snapshot, TextTable,
@@ -21,6 +22,7 @@ pub type Catalog = BTreeMap<ProductCode, Made>;
 /// A product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
+    pub name: Name,
     pub is_orderable: bool,
     pub currency: Currency,
     pub payout_type: &'static str,
@@ -41,9 +43,68 @@ impl Made {
     }
 }
 
+/// A name, and the words by which it is found; of the last ones, a match may begin with any character.
+pub type Name = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+);
+
+const NAMES: [Name; 7] = [
+    ("Café Noir", &["cafe", "noir"], &[]),
+    ("CAFE\u{301}s' Ab", &["cafes", "ab"], &[]),
+    ("H&M & Straße", &["h&m", "strasse"], &[]),
+    ("İzmir, ΟΔΟΣ", &["izmir", "οδοσ"], &[]),
+    ("礼品卡 品牌", &[], &["礼品卡", "品牌"]),
+    ("بطاقة 🎁", &["بطاقة"], &[]),
+    ("-", &[], &[]),
+];
+
+/// Searches with their folded words.
+const SEARCHES: [(&str, &[&str]); 12] = [
+    ("caf", &["caf"]),
+    ("CAFÉ ab", &["cafe", "ab"]),
+    ("a", &["a"]),
+    ("b a", &["b", "a"]),
+    ("aaaaaaaaaaaaaaaa", &["aaaaaaaaaaaaaaaa"]),
+    ("h&m", &["h&m"]),
+    ("m", &["m"]),
+    ("straß", &["strass"]),
+    ("οδος izm", &["οδοσ", "izm"]),
+    ("品", &["品"]),
+    ("品卡", &["品卡"]),
+    ("🎁", &[]),
+];
+
+/// Generates a search in a quarter of the cases.
+pub fn search() -> impl Strategy<Value = Option<&'static str>> {
+    let text = prop::sample::select(SEARCHES.map(|(text, _)| text).to_vec());
+    few(text.prop_map(Some))
+}
+
+/// Returns true if a search finds a product, by comparing all words.
+pub fn finds(search: &Search, code: &ProductCode, made: &Made) -> bool {
+    let of = |text: &str| Search::parse(text).expect("a search") == *search;
+    let (_, wanted) = SEARCHES
+        .into_iter()
+        .find(|(text, _)| of(text))
+        .expect("one of these");
+    let code = code.as_str().to_lowercase();
+    let (_, words, any) = made.name;
+    let begins = |wanted: &&str| {
+        let mut own = words
+            .iter()
+            .copied()
+            .chain(code.split(['-', '.', '_', '~']));
+        own.any(|own| own.starts_with(wanted)) || any.iter().any(|own| own.contains(wanted))
+    };
+    !wanted.is_empty() && wanted.iter().all(begins)
+}
+
 /// Returns a product without countries and categories.
 pub fn made(is_orderable: bool) -> Made {
     Made {
+        name: NAMES[0],
         is_orderable,
         currency: "EUR".parse().expect("a currency"),
         payout_type: "gift_card",
@@ -98,6 +159,7 @@ fn list_discount() -> impl Strategy<Value = Discount> {
 
 pub fn product() -> impl Strategy<Value = Made> {
     (
+        prop::sample::select(NAMES.to_vec()),
         any::<bool>(),
         currency(),
         payout_type(),
@@ -106,7 +168,8 @@ pub fn product() -> impl Strategy<Value = Made> {
         prop::option::weighted(0.9, list_discount()),
     )
         .prop_map(
-            |(is_orderable, currency, payout_type, countries, categories, discount)| Made {
+            |(name, is_orderable, currency, payout_type, countries, categories, discount)| Made {
+                name,
                 is_orderable,
                 currency,
                 payout_type,
@@ -238,6 +301,7 @@ pub fn snapshot_from<'c>(
             content: Some((1, bytes.len())),
             discount: placed(&bytes, made),
             facets: &facets,
+            words: &words_of(made.name.0, code.as_str()),
         };
         builder.push(&entry).expect("in order");
         if Some(builder.len()) >= size {

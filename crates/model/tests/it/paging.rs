@@ -8,11 +8,13 @@ use sha2::{Digest as _, Sha256};
 use vitrine_model::code::ProductCode;
 use vitrine_model::query::{Cursor, Limit, ListQuery};
 use vitrine_model::revision::Revision;
+use vitrine_model::search::{Search, words_of};
 use vitrine_model::selector::Selector;
 use vitrine_model::snapshot::{Block, NewProduct, RebuildThreads, Snapshot, TextTable};
 
 use crate::naive::{
-    Catalog, block_sizes, catalog, code, filter, made, matches, rendered, snapshot,
+    Catalog, Made, block_sizes, catalog, code, filter, finds, made, matches, rendered, search,
+    snapshot,
 };
 
 pub fn query() -> impl Strategy<Value = ListQuery> {
@@ -21,18 +23,23 @@ pub fn query() -> impl Strategy<Value = ListQuery> {
         code().prop_map(Cursor::After),
         code().prop_map(Cursor::Before),
     ];
-    (filter(), cursor, 1..12_u16).prop_map(|(filter, cursor, limit)| ListQuery {
+    (filter(), search(), cursor, 1..12_u16).prop_map(|(filter, search, cursor, limit)| ListQuery {
         filter,
+        search: search.map(|text| Search::parse(text).expect("a search")),
         cursor,
         limit: Limit::new(limit).expect("a limit"),
     })
 }
 
 /// Returns all matching codes in order, by a linear search.
-fn naive<'c>(catalog: &'c Catalog, filter: &Selector) -> Vec<&'c ProductCode> {
+fn naive<'c>(catalog: &'c Catalog, query: &ListQuery) -> Vec<&'c ProductCode> {
+    let is_found = |code: &ProductCode, made: &Made| {
+        let search = query.search.as_ref();
+        search.is_none_or(|search| finds(search, code, made))
+    };
     catalog
         .iter()
-        .filter(|(code, made)| matches(code, made, filter))
+        .filter(|(code, made)| matches(code, made, &query.filter) && is_found(code, made))
         .map(|(code, _)| code)
         .collect()
 }
@@ -46,7 +53,7 @@ proptest! {
     ) {
         let snapshot = snapshot(&catalog, &sizes);
         let page = snapshot.page(&query);
-        let all = naive(&catalog, &query.filter);
+        let all = naive(&catalog, &query);
         let limit = query.limit.get();
         let expected: Vec<&ProductCode> = match &query.cursor {
             Cursor::Start => all.iter().copied().take(limit).collect(),
@@ -80,7 +87,7 @@ proptest! {
         catalog in catalog(), query in query(), sizes in block_sizes(),
     ) {
         let snapshot = snapshot(&catalog, &sizes);
-        let all = naive(&catalog, &query.filter);
+        let all = naive(&catalog, &query);
         let mut forwards = Vec::new();
         let mut cursor = Cursor::Start;
         loop {
@@ -128,7 +135,7 @@ proptest! {
             let mut cursor = if forwards { Cursor::Start } else { Cursor::Before("Z".parse().unwrap()) };
             loop {
                 let limit = Limit::new(limit).unwrap();
-                let page = snapshot.page(&ListQuery { filter: filter.clone(), cursor, limit });
+                let page = snapshot.page(&ListQuery { filter: filter.clone(), cursor, limit, search: None });
                 let codes = page.products().map(|product| product.code().to_owned());
                 let at = if forwards { seen.len() } else { 0 };
                 seen.splice(at..at, codes.collect::<Vec<_>>());
@@ -164,7 +171,7 @@ proptest! {
             // Each page comes from another revision of the catalog.
             let snapshot = snapshot(&catalog_at(step), &[3, 1, 4]);
             let limit = Limit::new(limit).unwrap();
-            let page = snapshot.page(&ListQuery { filter: Selector::default(), cursor, limit });
+            let page = snapshot.page(&ListQuery { cursor, limit, ..ListQuery::default() });
             let edge = if forwards { page.last() } else { page.first() };
             let Some(edge) = edge else { break };
             let edge = edge.parse().unwrap();
@@ -196,6 +203,7 @@ proptest! {
                     content: Some((1, bytes.len())),
                     discount: None,
                     facets: numbers.facets_of(&made.facts()),
+                    words: words_of(made.name.0, code.as_str()).into(),
                     bytes,
                 }
             })))
@@ -224,7 +232,7 @@ proptest! {
         }
         for block in changed.blocks() {
             let (directory, arena) = (block.directory().clone(), block.arena().clone());
-            prop_assert!(Block::from_bytes(directory, arena).is_ok());
+            prop_assert!(Block::from_bytes(directory, arena, block.words().clone()).is_ok());
         }
     }
 
@@ -239,7 +247,7 @@ proptest! {
         let mut directory = block.directory().to_vec();
         let at = at.index(directory.len());
         directory[at] ^= 1 << bit;
-        if let Ok(block) = Block::from_bytes(directory.into(), block.arena().clone()) {
+        if let Ok(block) = Block::from_bytes(directory.into(), block.arena().clone(), block.words().clone()) {
             // Snapshots with later changes read them.
             let are_codes = block.codes().all(|code| code.parse::<ProductCode>().is_ok());
             prop_assert!(are_codes, "{:?}", block.codes().collect::<Vec<_>>());

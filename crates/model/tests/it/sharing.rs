@@ -26,6 +26,7 @@ fn product(code: &ProductCode, edition: u32) -> NewProduct {
         content: None,
         discount: None,
         facets: Vec::new(),
+        words: Box::default(),
     }
 }
 

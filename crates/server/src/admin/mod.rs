@@ -146,7 +146,7 @@ async fn connection(
     let progress = Progress::default();
     let timeouts = Timeouts::default();
     let reading = Http1Watch::new(timeouts, progress.clone());
-    let socket = TimedSocket::new(socket, &timeouts, reading);
+    let socket = TimedSocket::new(socket, &timeouts, Arc::default(), Some(reading));
     let presence = Arc::clone(&admitted.presence);
     let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
         let (port, presence) = (Arc::clone(&port), Arc::clone(&presence));

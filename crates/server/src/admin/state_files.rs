@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::metrics::state_files::{StateFile, StateFileWrites, StateFiles};
+use crate::metrics::state_files::{StateFileKind, StateFileWrites, StateFiles};
 
 /// File of the state directory.
 #[derive(Debug, Serialize)]
@@ -22,7 +22,7 @@ pub(super) fn written(
     now: Timestamp,
 ) -> Option<BTreeMap<&'static str, WrittenFile>> {
     let now = now.as_duration().as_secs_f64();
-    let described = |(file, writes): (StateFile, &StateFileWrites)| {
+    let described = |(file, writes): (StateFileKind, &StateFileWrites)| {
         let written = WrittenFile {
             age_seconds: writes.written().map(|written| (now - written) as u64),
             failing: writes.is_failing(),

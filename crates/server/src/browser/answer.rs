@@ -24,11 +24,8 @@ pub(super) const ASSETS: &str = "/assets";
 const HTML: &str = "text/html; charset=utf-8";
 const NO_STORE: &str = "no-store";
 
-/// Caching of pictures and assets: long enough to look through the pages.
-const ASSET_CACHE_CONTROL: &str = "private, max-age=300";
-
-/// Content security policy of another server's picture that is opened by itself: it may show itself only.
-const PICTURE_POLICY: &str =
+/// Content security policy of a file that is opened by itself: it may show itself only.
+const FILE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
 
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
@@ -90,7 +87,7 @@ pub(super) fn asset(name: &str) -> Page {
         Some(asset) => answer(
             StatusCode::OK,
             asset.content_type,
-            PICTURE_POLICY,
+            FILE_POLICY,
             "no-cache",
             Bytes::from_static(asset.bytes),
         ),
@@ -98,32 +95,10 @@ pub(super) fn asset(name: &str) -> Page {
     }
 }
 
-/// Returns a picture of another server.
-pub(super) fn image(content_type: &'static str, bytes: Bytes) -> Page {
-    answer(
-        StatusCode::OK,
-        content_type,
-        PICTURE_POLICY,
-        ASSET_CACHE_CONTROL,
-        bytes,
-    )
-}
-
-/// Returns a picture made by this server.
-pub(super) fn svg(svg: String) -> Page {
-    image("image/svg+xml", svg.into())
-}
-
 /// Returns a workbook to download.
 pub(super) fn workbook(name: &str, bytes: Vec<u8>) -> Page {
     let content_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
-    let mut page = answer(
-        StatusCode::OK,
-        content_type,
-        PICTURE_POLICY,
-        NO_STORE,
-        bytes,
-    );
+    let mut page = answer(StatusCode::OK, content_type, FILE_POLICY, NO_STORE, bytes);
     let disposition = HeaderValue::try_from(format!("attachment; filename=\"{name}\""));
     if let Ok(disposition) = disposition {
         page.headers_mut().insert(CONTENT_DISPOSITION, disposition);

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use vitrine_model::assortment::{Assortment, AssortmentTable, ListedProduct, RunDiscounts, View};
-use vitrine_model::changes::StateId;
+use vitrine_model::assortment::{Assortment, AssortmentTable, ListedProduct, View};
 use vitrine_model::code::ProductCode;
 use vitrine_model::money::Discount;
 use vitrine_model::snapshot::{BitSet256, ProductView, Snapshot};
@@ -13,15 +12,14 @@ use super::answer::Problem;
 use super::query::Query;
 use super::table::percent;
 
-/// Maximum number of names that the grid suggests.
+/// Maximum number of names that are suggested.
 const MAX_NAMES: usize = 200;
 
 /// Maximum number of assortments that a product's page lists.
 const MAX_LISTED: usize = 100;
 
-/// An assortment's view of the grid's snapshot.
+/// An assortment's view of a snapshot.
 pub(super) struct Seen {
-    assortment: Arc<Assortment>,
     snapshot: Arc<Snapshot>,
     view: Arc<View>,
 }
@@ -68,25 +66,14 @@ impl Seen {
             ));
         };
         Ok(Self {
-            assortment: Arc::clone(known.live()),
             snapshot: Arc::clone(snapshot),
             view: known.live().view(snapshot),
         })
     }
 
-    /// Returns the id of the assortment's version.
-    pub(super) fn version(&self) -> StateId {
-        self.assortment.id()
-    }
-
     /// Returns the visible products of each block.
     pub(super) fn members(&self) -> Vec<BitSet256> {
         self.view.members(&self.snapshot)
-    }
-
-    /// Returns a reader of its own discounts.
-    pub(super) fn own_discounts(&self) -> RunDiscounts<'_> {
-        self.view.discounts(&self.snapshot)
     }
 
     /// Returns a product with its own discount, if the assortment shows it.
@@ -179,6 +166,7 @@ mod tests {
 
     use jiff::Timestamp;
     use vitrine_model::assortment::{AssortmentState, NewVersion, Rules};
+    use vitrine_model::changes::StateId;
     use vitrine_model::revision::Revision;
     use vitrine_model::snapshot::{BlockBuilder, Entry, FacetKind, FacetNumbers, TextTable};
 
@@ -196,6 +184,7 @@ mod tests {
             content: None,
             discount: None,
             facets: &[currency],
+            words: "",
         };
         block.push(&entry).unwrap();
         let (blocks, texts) = (vec![block.finish().unwrap()], TextTable::default());

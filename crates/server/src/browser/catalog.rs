@@ -1,4 +1,4 @@
-//! Page of the products: the table or cards, search, and filters with counts.
+//! Page of the products: the table, search, and filters with counts.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,8 @@ use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::assortments::{self, Seen};
-use super::column::{Column, Look};
 use super::group::Group;
-use super::index::Index;
-use super::order::Context;
-use super::paging::{PAGE, Pager, page_of};
+use super::paging::{PAGE, Pager};
 use super::query::Query;
 use super::selection::Selection;
 use super::table::{HeadView, OrderLink, RowView, Rows, heads, orders};
@@ -37,7 +34,6 @@ struct CatalogPage<'a> {
     /// Number of products in the catalog, or of those selected, and those shown.
     total: String,
     shown: Option<(String, String)>,
-    columns: Vec<Column>,
     heads: Vec<HeadView>,
     orders: Vec<OrderLink>,
     rows: Vec<RowView<'a>>,
@@ -48,21 +44,6 @@ impl CatalogPage<'_> {
     /// Returns true if there is any value to filter by.
     fn has_filters(&self) -> bool {
         self.groups.iter().any(|group| !group.open.is_empty())
-    }
-
-    fn is_table(&self) -> bool {
-        self.query.look == Look::Table
-    }
-
-    /// Returns the URL of the products with another look.
-    fn looking(&self, look: Look) -> String {
-        self.query.looking(look).address()
-    }
-
-    /// Returns the parameters that the form of filters keeps.
-    fn kept_by_filters(&self) -> Vec<(&'static str, String)> {
-        let groups = Group::ALL.map(Group::parameter);
-        self.query.kept(&[&["q", "as"][..], &groups].concat())
     }
 
     /// Returns the picked filters as the query of an act; none if an act can't select by all of them. States are left out: overrides
@@ -86,11 +67,6 @@ impl CatalogPage<'_> {
         let mut orders = self.orders.iter();
         let current = orders.find(|order| order.is_current);
         current.map_or("", |order| order.label.as_str())
-    }
-
-    /// Returns true if a card or its amounts would repeat the currency.
-    fn has_currency(&self) -> bool {
-        self.columns.contains(&Column::Currency)
     }
 }
 
@@ -128,7 +104,6 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     let query = Query::parse(query)?;
     let snapshot = browser.app.live.snapshot();
     let snapshot = snapshot.ok_or_else(Problem::no_catalog)?;
-    let index = browser.indexes.of(&snapshot);
     let keys = browser.app.live.keys();
     let table = keys.assortments();
     let seen = query.assortment.as_deref();
@@ -136,29 +111,20 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     let seen = seen.transpose()?;
     let feed = browser.app.live.feed();
     let journal = feed.as_ref().and_then(|feed| feed.journal.as_deref());
-    let selection = index.select(&query, seen.as_ref());
-    let context = Context {
-        seen: seen.as_ref(),
-        journal,
-    };
-    let order = index.order(query.sort, context);
-    let order = order.as_deref();
-    let rank = |text: &str| selection.rank_of(&index, order, query.sort, text);
-    let (number, target) = page_of(&query, selection.len(), rank);
-    let range = selection.page(number, PAGE);
+    let selection = Selection::of(&snapshot, &query, seen.as_ref());
+    let total = selection.len();
+    let start = (query.page - 1).saturating_mul(PAGE).min(total);
+    let range = start..(start + PAGE).min(total);
     let maker = Rows {
-        index: &index,
         seen: seen.as_ref(),
         journal,
         now: Timestamp::now(),
     };
-    let ids = selection.ids(order, range);
-    let cards = ids.iter().filter_map(|id| index.card(*id));
-    let row = |(place, card)| RowView {
-        is_target: target == Some(place),
-        ..maker.row(card, &query)
-    };
-    let rows: Vec<RowView<'_>> = cards.enumerate().map(row).collect();
+    let products = selection.page(query.sort, journal, range.clone());
+    let rows = products
+        .into_iter()
+        .map(|product| maker.row(product, &query));
+    let rows: Vec<RowView<'_>> = rows.collect();
     let count = |number: usize| grouped(&number.to_string());
     let page = CatalogPage {
         assets: ASSETS,
@@ -167,26 +133,20 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
         query: &query,
         names: assortments::names(table),
         groups: Group::ALL
-            .map(|group| group_view(group, &index, &selection, &query))
+            .map(|group| group_view(group, &selection, &query))
             .into(),
         picked: picked(&query),
-        total: count(selection.len()),
+        total: count(total),
         shown: (!rows.is_empty()).then(|| (count(range.start + 1), count(range.end))),
-        columns: query.columns.shown(),
         heads: heads(&query),
         orders: orders(&query),
         rows,
-        pager: Pager::of(&query, number, selection.len()),
+        pager: Pager::of(&query, query.page, total),
     };
     answer::html(StatusCode::OK, &page)
 }
 
-fn group_view<'a>(
-    group: Group,
-    index: &'a Index,
-    selection: &Selection,
-    query: &'a Query,
-) -> GroupView<'a> {
+fn group_view<'a>(group: Group, selection: &'a Selection<'_>, query: &'a Query) -> GroupView<'a> {
     let picked = query.picked(group);
     let view = |value: &'a str, count: usize| ValueView {
         value,
@@ -194,11 +154,7 @@ fn group_view<'a>(
         count,
         is_picked: picked.iter().any(|other| other == value),
     };
-    let counted = index
-        .values
-        .names(group)
-        .iter()
-        .zip(&**selection.counts(group));
+    let counted = selection.counts(group).iter();
     let mut values: Vec<ValueView<'a>> =
         counted.map(|(value, count)| view(value, *count)).collect();
     // Picked values are shown even if the catalog doesn't have them.
@@ -207,7 +163,6 @@ fn group_view<'a>(
             values.push(view(value, 0));
         }
     }
-    values.retain(|value| value.count > 0 || value.is_picked);
     values.sort_by(|left, right| {
         let first = |value: &ValueView<'_>| (!value.is_picked, std::cmp::Reverse(value.count));
         first(left)

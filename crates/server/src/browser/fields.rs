@@ -5,8 +5,6 @@ use std::borrow::Cow;
 
 use vitrine_ingest::load::json::Node;
 
-use super::placeholder;
-
 /// Fields under one heading.
 #[derive(Debug)]
 pub(super) struct Section {
@@ -102,9 +100,15 @@ fn value(node: &Node<'_>) -> Value {
         Node::List(items) if items.is_empty() => Value::Nothing,
         Node::List(items) => Value::List(items.iter().map(plain).collect()),
         Node::Text(text) if is_address(text) => Value::Link(text.to_string()),
-        Node::Text(text) if placeholder::colour(text).is_some() => Value::Colour(text.to_string()),
+        Node::Text(text) if is_colour(text) => Value::Colour(text.to_string()),
         other => Value::Text(plain(other)),
     }
+}
+
+/// Returns true if a text is a colour such as `#3A7D44`.
+pub(super) fn is_colour(text: &str) -> bool {
+    let digits = text.strip_prefix('#').map(str::as_bytes);
+    digits.is_some_and(|digits| digits.len() == 6 && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Returns true if a text may be a link. Schemes other than `http` and `https` may run code.
@@ -186,6 +190,9 @@ mod tests {
             &Value::List(vec!["SE".to_owned(), "NO".to_owned()])
         );
         assert!(sections[0].rows.iter().all(|row| row.label != "Ok"));
+        for none in ["", "3A7D44", "#3A7D4", "#3A7D4G", "#3A7D4é", "#+A7D44"] {
+            assert!(!is_colour(none), "{none}");
+        }
         assert_eq!(sections[0].tables[0].rows, [["1", ""], ["", "2"]]);
     }
 }

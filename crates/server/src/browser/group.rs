@@ -1,4 +1,4 @@
-//! Groups of values by which the grid can be filtered.
+//! Groups of values by which products can be filtered.
 
 use std::borrow::Cow;
 

@@ -13,9 +13,9 @@ use super::Browser;
 use super::amounts::grouped;
 use super::answer::{self, ASSETS, Shown};
 use super::group::{Group, LIVE, NO};
-use super::index::Index;
 use super::overrides::{InstantView, instants};
 use super::query::Query;
+use super::selection::Selection;
 use super::times::{minute, span};
 use crate::error_chain::ErrorChain;
 use crate::metrics::values::Gauge;
@@ -80,10 +80,7 @@ fn number(count: &u64) -> String {
 /// Renders the page.
 pub(super) fn page(browser: &Browser) -> Shown {
     let snapshot = browser.app.live.snapshot();
-    let catalog = snapshot.map(|snapshot| {
-        let index = browser.indexes.of(&snapshot);
-        catalog(&snapshot, &index)
-    });
+    let catalog = snapshot.map(|snapshot| catalog(&snapshot));
     let stored = match stored(&browser.store, browser, Timestamp::now()) {
         Ok(stored) => Some(stored),
         Err(error) => {
@@ -100,9 +97,9 @@ pub(super) fn page(browser: &Browser) -> Shown {
     answer::html(StatusCode::OK, &page)
 }
 
-fn catalog(snapshot: &Snapshot, index: &Index) -> CatalogView {
+fn catalog(snapshot: &Snapshot) -> CatalogView {
     let everything = Query::default();
-    let selection = index.select(&everything, None);
+    let selection = Selection::of(snapshot, &everything, None);
     let mut exceptions = Vec::new();
     for (group, is_exception) in [
         (
@@ -111,12 +108,8 @@ fn catalog(snapshot: &Snapshot, index: &Index) -> CatalogView {
         ),
         (Group::Orderable, |value: &str| value == NO),
     ] {
-        let counted = index
-            .values
-            .names(group)
-            .iter()
-            .zip(&**selection.counts(group));
-        for (value, count) in counted.filter(|(value, count)| is_exception(value) && **count > 0) {
+        let counted = selection.counts(group).iter();
+        for (value, count) in counted.filter(|(value, _)| is_exception(value)) {
             let words = match group {
                 Group::Orderable => "Not orderable".to_owned(),
                 _ => group.shown(value).into_owned(),

@@ -52,7 +52,7 @@ struct KeyView {
     is_test: bool,
     quota: Option<String>,
     version: Option<String>,
-    /// Name, and URL of the grid as it sees the catalog.
+    /// Name, and URL of the products as it sees them.
     assortment: Option<(String, String)>,
     /// True if this server shows the key nothing, as it doesn't know the rules.
     is_unknown: bool,

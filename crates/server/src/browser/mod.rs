@@ -1,18 +1,16 @@
 //! The console: pages on the admin port for operators of a catalog. They show products as partners see them, their history, the keys,
 //! and the webhooks. Operators who signed in act, too.
 //!
-//! The grid and live products come from memory; history, revisions and keys from the store, on threads that may block.
-//! Products are untrusted: templates escape them, texts come from the sanitiser, pictures through this server.
+//! Live products come from memory; history, revisions and keys from the store, on threads that may block.
+//! Products are untrusted: templates escape them, texts come from the sanitiser, and nothing is loaded from other servers.
 //!
 //! - [`sign_in`]: who asks; [`acts`]: what operators may do
 //! - `hosts`: allowed host names, against DNS rebinding
-//! - `query`: query of the products; `group`: groups of filter values; `column`: columns of the table, and sorting
+//! - `query`: query of the products; `group`: groups of filter values; `selection`: what a query selects, counts and order; `paging`:
+//!   pages; `table`: rows; `amounts`: amounts in words
 //! - `assortments`: the catalog as an assortment sees it, and the assortments that show a product; `assortment_pages`: their pages
-//! - `index`, `block`, `card`, `borrowed`, `values`, `amounts`: data of the products, in memory; `selection`: results of a query; `order`:
-//!   all products, sorted; `paging`: pages; `table`: rows
-//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `operators`, `webhooks`, `audit`: pages; `export`: the catalog as a workbook; `past`: history of a product; `differences`: between revisions; `calendar`: a month of overrides
-//! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page
-//! - `images`, `sniff`, `placeholder`: pictures of other servers, and their placeholders
+//! - `home`, `catalog`, `product`, `revisions`, `overrides`, `keys`, `operators`, `webhooks`, `audit`: pages; `export`: the catalog as a workbook; `past`: history of a product; `differences`: between revisions
+//! - `fields`, `pretty`, `pictures`, `changes`: parts of a product's page; a picture is its name and address
 //! - `times`: times for people; `answer`: responses
 
 pub mod acts;
@@ -21,39 +19,28 @@ mod answer;
 mod assortment_pages;
 mod assortments;
 mod audit;
-mod block;
-mod borrowed;
-mod calendar;
-mod card;
 mod catalog;
 mod changes;
-mod column;
 mod differences;
 mod export;
 mod fields;
 mod group;
 mod home;
 mod hosts;
-mod images;
-mod index;
 mod keys;
 mod operators;
-mod order;
 mod overrides;
 mod paging;
 mod past;
 mod pictures;
-mod placeholder;
 mod pretty;
 mod product;
 mod query;
 mod revisions;
 mod selection;
 pub mod sign_in;
-mod sniff;
 mod table;
 mod times;
-mod values;
 mod webhooks;
 
 use std::fmt;
@@ -65,14 +52,11 @@ use vitrine_model::code::ProductCode;
 use vitrine_store::Store;
 
 pub use answer::Page;
-pub use images::ImageSource;
 pub use sign_in::SignInSettings;
 
 use self::acts::{Act, ActsStore, Confirmed, Place, Places};
 use self::answer::{Problem, Shown};
 use self::hosts::Hosts;
-use self::images::Images;
-use self::index::Indexes;
 use self::sign_in::{Asker, SIGN_IN, SignIn, Viewer};
 use crate::edge::presence::Presence;
 use crate::http::App;
@@ -88,8 +72,6 @@ pub const MAX_UNKNOWN_FORM_BYTES: usize = 16 << 10;
 pub struct BrowserSettings {
     /// Host names, beside IP addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// Source of pictures.
-    pub images: ImageSource,
     /// Text that replaces the pages if they are hidden.
     pub hidden: Option<&'static str>,
     /// Sign-in.
@@ -117,8 +99,6 @@ pub struct Browser {
     confirmed: Confirmed,
     sign_in: SignIn,
     hosts: Hosts,
-    images: Images,
-    indexes: Indexes,
     /// Held while a workbook is made: one at a time.
     exporting: Mutex<()>,
     hidden: Option<&'static str>,
@@ -168,15 +148,6 @@ impl PageRequest {
     }
 }
 
-/// Picture of a product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Picture {
-    /// The card's picture; if there is none, the icon.
-    Card,
-    /// The icon; if there is none, the card's picture.
-    Icon,
-}
-
 /// Page of a URL.
 #[derive(Debug)]
 enum Route {
@@ -184,7 +155,6 @@ enum Route {
     Catalog,
     Export,
     Product(ProductCode),
-    Picture(ProductCode, Picture),
     Revisions,
     Revision(u64),
     Comparison,
@@ -202,16 +172,9 @@ enum Route {
 
 impl Browser {
     /// Returns the console of the catalog of `app`.
-    ///
-    /// # Errors
-    ///
-    /// If the HTTP client for pictures can't be set up.
-    pub fn new(
-        app: Arc<App>,
-        stores: ConsoleStores,
-        settings: BrowserSettings,
-    ) -> anyhow::Result<Arc<Self>> {
-        Ok(Arc::new(Self {
+    #[must_use]
+    pub fn new(app: Arc<App>, stores: ConsoleStores, settings: BrowserSettings) -> Arc<Self> {
+        Arc::new(Self {
             app,
             store: stores.followed,
             written: Arc::clone(&stores.written),
@@ -220,11 +183,9 @@ impl Browser {
             confirmed: Confirmed::default(),
             sign_in: SignIn::new(stores.written, settings.sign_in),
             hosts: Hosts::new(settings.hosts),
-            images: Images::new(settings.images)?,
-            indexes: Indexes::default(),
             exporting: Mutex::new(()),
             hidden: settings.hidden,
-        }))
+        })
     }
 
     /// Returns true if a path belongs to the browser.
@@ -296,7 +257,6 @@ impl Browser {
                 }
                 Err(full) => sign_in::viewer::with(viewer.as_ref(), || full.page()),
             },
-            Some(Route::Picture(code, picture)) => self.picture(&code, picture).await,
             Some(route) => self.page(route, viewer, request, None).await,
             None => sign_in::viewer::with(viewer.as_ref(), || Problem::nothing_here().page()),
         }
@@ -346,7 +306,7 @@ impl Browser {
             Route::Endpoints => query::nothing(query).and_then(|()| webhooks::list(self)),
             Route::Endpoint(id) => query::nothing(query).and_then(|()| webhooks::one(self, &id)),
             Route::Acts => query::nothing(query).and_then(|()| acts::index::index()),
-            Route::Picture(..) | Route::Act(_) => Err(Problem::failed("This isn't a page")),
+            Route::Act(_) => Err(Problem::failed("This isn't a page")),
         }
     }
 }
@@ -358,8 +318,6 @@ fn route(path: &str) -> Option<Route> {
         ["catalog"] => Some(Route::Catalog),
         ["export"] => Some(Route::Export),
         ["catalog", code] => product_code(code).map(Route::Product),
-        ["catalog", code, "image"] => Some(Route::Picture(product_code(code)?, Picture::Card)),
-        ["catalog", code, "icon"] => Some(Route::Picture(product_code(code)?, Picture::Icon)),
         ["revisions"] => Some(Route::Revisions),
         ["revisions", "compare"] => Some(Route::Comparison),
         ["revisions", number] => query::number(number).map(Route::Revision),
@@ -387,7 +345,7 @@ mod tests {
         for own in [
             "/",
             "/catalog",
-            "/catalog/A/image",
+            "/catalog/A",
             "/export",
             "/revisions/1",
             "/overrides",

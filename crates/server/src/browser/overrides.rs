@@ -1,4 +1,4 @@
-//! Page of overrides: a month of what begins and ends, what is to come by day, those that hold now, those to come, and those that ended.
+//! Page of overrides: those that hold now, those to come, what begins and ends by day, and those that ended.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use vitrine_store::overrides::{OverrideStatus, StoredOverride};
 
 use super::Browser;
 use super::answer::{self, ASSETS, Problem, Shown};
-use super::calendar::{self, Month};
+use super::query::{pairs, unknown};
 use super::times::{date, day_heading, minute, span};
 
 /// Maximum number of ended overrides that are shown.
@@ -23,24 +23,11 @@ const OPEN: usize = 20;
 /// Number of days with beginnings and ends that aren't folded up.
 const OPEN_DAYS: usize = 7;
 
-/// Days of a week, short and long.
-const WEEKDAYS: [(&str, &str); 7] = [
-    ("Mon", "Monday"),
-    ("Tue", "Tuesday"),
-    ("Wed", "Wednesday"),
-    ("Thu", "Thursday"),
-    ("Fri", "Friday"),
-    ("Sat", "Saturday"),
-    ("Sun", "Sunday"),
-];
-
 #[derive(Template)]
 #[template(path = "browser/overrides.html")]
 struct OverridesPage {
     assets: &'static str,
     here: &'static str,
-    /// None if there are no overrides.
-    month: Option<Month>,
     days: Vec<DayView>,
     groups: [GroupView; 3],
     /// Number of ended ones that aren't shown.
@@ -106,7 +93,11 @@ struct OverrideView {
 /// Renders the page of overrides.
 pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     let now = Timestamp::now();
-    let first = calendar::wanted(query, now)?;
+    // The page had a calendar once: addresses of its months still lead here.
+    let mut given = pairs(query)?.into_iter().map(|(name, _)| name);
+    if let Some(name) = given.find(|name| name != "month") {
+        return Err(unknown(&name));
+    }
     let read = browser.store.overrides();
     let all = read.map_err(|error| Problem::store_away(&error))?;
     let of = |status: OverrideStatus| {
@@ -138,7 +129,6 @@ pub(super) fn page(browser: &Browser, query: Option<&str>) -> Shown {
     let page = OverridesPage {
         assets: ASSETS,
         here: "overrides",
-        month: (!all.is_empty()).then(|| Month::of(&all, first, now)),
         days: days.into_iter().map(day).collect(),
         groups: [
             group("active", "Active", active),

@@ -1,7 +1,7 @@
 //! Pages of products: their numbers, and the links between them.
 
 use super::amounts::grouped;
-use super::query::{PageStart, Query};
+use super::query::Query;
 
 /// Number of products on a page.
 pub(super) const PAGE: usize = 100;
@@ -70,23 +70,6 @@ impl Pager {
     }
 }
 
-/// Returns the number of the page that a query of so many products asks for, and the place on it of the product that it jumps to;
-/// `rank` returns the number of products before a text. Beyond the last product, it is the last page.
-pub(super) fn page_of(
-    query: &Query,
-    products: usize,
-    rank: impl FnOnce(&str) -> usize,
-) -> (usize, Option<usize>) {
-    let text = match &query.start {
-        PageStart::Number(number) => return (*number, None),
-        PageStart::From(text) => text,
-    };
-    match (rank(text), products.checked_sub(1)) {
-        (rank, Some(last)) if rank > last => (last / PAGE + 1, None),
-        (rank, _) => (rank / PAGE + 1, Some(rank % PAGE)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,9 +92,5 @@ mod tests {
         assert_eq!(beyond.previous.as_deref(), Some("/catalog?page=2"));
         assert!(beyond.next.is_none() && !beyond.is_single());
         assert_eq!(shown(2, 150).1.previous.as_deref(), Some("/catalog"));
-        let from = Query::parse(Some("from=B")).unwrap();
-        assert_eq!(page_of(&from, 300, |_| 250), (3, Some(50)));
-        assert_eq!(page_of(&from, 200, |_| 200), (2, None));
-        assert_eq!(page_of(&from, 0, |_| 0), (1, Some(0)));
     }
 }

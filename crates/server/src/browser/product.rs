@@ -1,5 +1,5 @@
-//! Page of a product: what matters first, fields, texts as partners get them, the assortments that show it, what the API answers in
-//! each version, and history. `as` shows it as an assortment sees it, `version` chooses the JSON.
+//! Page of a product: what matters first, fields, texts as partners get them, the assortments that show it, and history. `as` shows
+//! it as an assortment sees it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,26 +15,20 @@ use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextName;
 use vitrine_model::money::Discount;
 use vitrine_model::snapshot::{ProductView, Snapshot};
-use vitrine_model::version::ApiVersion;
 use vitrine_store::record::Moment;
 
-use super::amounts::grouped;
+use super::amounts::{self, grouped};
 use super::answer::{self, ASSETS, Problem, Shown};
 use super::assortments::{DiscountView, Seen, Showing, names};
-use super::card::Card;
 use super::fields::{self, Section, Value, is_address};
 use super::group::{Group, LIVE};
 use super::past::{self, Event, newest, word_badge};
-use super::pretty::pretty;
-use super::query::{pairs, refused, repeated, unknown};
+use super::query::{pairs, repeated, unknown};
 use super::times::minute;
-use super::values::Values;
 use super::{Browser, pictures};
 use crate::error_chain::ErrorChain;
 use crate::http::body::budget::Account;
-use crate::http::discounts::spliced;
 use crate::http::request::query::encoded;
-use crate::http::versions::Version;
 
 /// Length of all texts of a product from which on they are folded up, in characters.
 const FOLDED_FROM: usize = 600;
@@ -99,15 +93,6 @@ struct LiveView {
     are_texts_open: bool,
     /// None if there are no assortments.
     showing: Option<Showing>,
-    versions: Vec<VersionLink>,
-    json: String,
-}
-
-/// Link to what the API answers in a version.
-struct VersionLink {
-    date: &'static str,
-    address: String,
-    is_current: bool,
 }
 
 /// A text of a product.
@@ -127,64 +112,29 @@ impl TextView {
     }
 }
 
-/// Query of a product's page.
-#[derive(Default)]
-struct ProductQuery {
-    assortment: Option<String>,
-    version: Option<ApiVersion>,
-}
-
-impl ProductQuery {
-    fn parse(query: Option<&str>) -> Result<Self, Problem> {
-        let mut parsed = Self::default();
-        let mut given = Vec::new();
-        for (name, value) in pairs(query)? {
-            if given.contains(&name) {
-                return Err(repeated(&name));
-            }
-            match name.as_str() {
-                "as" => {
-                    let name = value.trim();
-                    parsed.assortment = (!name.is_empty()).then(|| name.to_owned());
-                }
-                "version" => {
-                    let why = "isn't the date of a served API version";
-                    let version = value.parse().map_err(|_| refused("version", why))?;
-                    parsed.version = Some(version);
-                }
-                _ => return Err(unknown(&name)),
-            }
-            given.push(name);
+/// Returns the name of the assortment as which a URL's query shows the product, if there is one.
+fn wanted_assortment(query: Option<&str>) -> Result<Option<String>, Problem> {
+    let mut assortment = None;
+    for (name, value) in pairs(query)? {
+        match name.as_str() {
+            "as" if assortment.is_some() => return Err(repeated("as")),
+            "as" => assortment = Some(value.trim().to_owned()),
+            // It chose the version of a JSON that the page had once; such addresses still lead here.
+            "version" => {}
+            _ => return Err(unknown(&name)),
         }
-        Ok(parsed)
     }
-
-    fn version(&self) -> ApiVersion {
-        self.version.unwrap_or(ApiVersion::SERVED[0])
-    }
-
-    /// Returns the links to all versions of a product.
-    fn versions(&self, code: &ProductCode) -> Vec<VersionLink> {
-        let seen = self.assortment.as_deref();
-        let seen = seen.map(|name| format!("as={}&", encoded(name)));
-        let seen = seen.unwrap_or_default();
-        let link = |version: ApiVersion| VersionLink {
-            date: version.as_str(),
-            address: format!("/catalog/{code}?{seen}version={version}#json"),
-            is_current: version == self.version(),
-        };
-        ApiVersion::SERVED.map(link).into()
-    }
+    Ok(assortment.filter(|name| !name.is_empty()))
 }
 
 /// Renders the page of a product.
 pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -> Shown {
-    let query = ProductQuery::parse(query)?;
+    let assortment = wanted_assortment(query)?;
     let snapshot = browser.app.live.snapshot();
     let snapshot = snapshot.ok_or_else(Problem::no_catalog)?;
     let keys = browser.app.live.keys();
     let table = keys.assortments();
-    let seen = query.assortment.as_deref();
+    let seen = assortment.as_deref();
     let seen = seen.map(|name| Seen::of(table, name, &snapshot));
     let seen = seen.transpose()?;
     let shown = seen.as_ref().and_then(|seen| seen.product(code));
@@ -192,7 +142,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -
     let own = shown.and_then(|(_, own)| own);
     let live = snapshot
         .product(code)
-        .map(|product| live(browser, &snapshot, (code, product), own, &query));
+        .map(|product| live(browser, &snapshot, (code, product), own));
     let events = match past::events(&browser.store, code) {
         Ok(events) => Some(events),
         Err(error) => {
@@ -220,7 +170,7 @@ pub(super) fn page(browser: &Browser, code: &ProductCode, query: Option<&str>) -
         here: "catalog",
         code: code.as_str(),
         names: names(table),
-        assortment: query.assortment.as_deref(),
+        assortment: assortment.as_deref(),
         is_shown,
         live,
         is_hidden,
@@ -268,24 +218,13 @@ impl OverrideView {
     }
 }
 
-/// Returns the product as the API answers it in a version.
-fn answered(product: ProductView<'_>, own: Option<Discount>, version: ApiVersion) -> Cow<'_, [u8]> {
-    let discounts = Version::from(version).discounts;
-    match discounts.replacement(product, own) {
-        Some(discount) => spliced(product.bytes(), &discount).into(),
-        None => Cow::Borrowed(product.bytes()),
-    }
-}
-
 fn live(
     browser: &Browser,
     snapshot: &Arc<Snapshot>,
     (code, product): (&ProductCode, ProductView<'_>),
     own: Option<Discount>,
-    query: &ProductQuery,
 ) -> LiveView {
-    let bytes = answered(product, own, ApiVersion::SERVED[0]);
-    let text = String::from_utf8_lossy(&bytes);
+    let text = String::from_utf8_lossy(product.bytes());
     let (node, _) = Node::parse(&text);
     let member = |name: &str| {
         node.member(name)
@@ -300,23 +239,19 @@ fn live(
     let colour = assets
         .and_then(|assets| assets.member("primary_color"))
         .and_then(Node::text);
-    let colour = colour.filter(|colour| super::placeholder::colour(colour).is_some());
+    let colour = colour.filter(|colour| fields::is_colour(colour));
     let countries = match node.member("countries_redeemable_in") {
         Some(Node::List(countries)) => countries.iter().map(fields::plain).collect(),
         _ => Vec::new(),
     };
     let listed = product.discount().map(|placed| placed.exact.shown());
-    let mut values = Values::default();
-    let number = &mut |group, name: &str| values.number(group, name);
-    let card = Card::read(code.as_str(), product.bytes(), listed, number);
     let (locale, texts) = texts(browser, snapshot, product);
-    let json = answered(product, own, query.version());
     LiveView {
         name: member("name"),
         is_live: member("state") == LIVE,
         state: Group::State.shown(&member("state")).into_owned(),
         is_orderable: node.member("is_orderable") == Some(&Node::Bool(true)),
-        amounts: card.amounts.into(),
+        amounts: amounts::in_words(&node),
         discount: DiscountView::of(own, listed),
         countries,
         colour: colour.map(str::to_owned),
@@ -326,8 +261,6 @@ fn live(
         are_texts_open: texts.iter().map(|text| text.length).sum::<usize>() < FOLDED_FROM,
         texts,
         showing: Showing::of(browser.app.live.keys().assortments(), snapshot, code),
-        versions: query.versions(code),
-        json: pretty(&Node::parse(&String::from_utf8_lossy(&json)).0),
     }
 }
 

@@ -1,34 +1,112 @@
-//! Query of the grid. All picks of a reader are in the URL, so that it can be bookmarked and shared; unknown parameters
+//! Query of the products, and the order that they are shown in. All picks of a reader are in the URL, so that it can be bookmarked and shared; unknown parameters
 //! are refused.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
 
 use super::answer::Problem;
-use super::column::{Column, Columns, Look, Sort};
 use super::group::Group;
 use crate::http::request::query::{self, Undecodable, encoded};
 
-/// Maximum length of a search, and of a text to jump to, in bytes.
+/// Maximum length of a search, in bytes.
 const MAX_SEARCH_BYTES: usize = 200;
 
-/// Page of the products.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PageStart {
-    /// Number of the page, from 1.
-    Number(usize),
-    /// Beginning of a code or a name, depending on the order; the page with the first product that isn't before it.
-    From(String),
+/// Parameters that the page had once. Addresses that people kept still lead to the products.
+const FORMER: [&str; 3] = ["column", "from", "view"];
+
+/// Names of orders that the page had once.
+const FORMER_SORTS: [&str; 7] = [
+    "orderable",
+    "type",
+    "currency",
+    "amounts",
+    "discount",
+    "countries",
+    "categories",
+];
+
+/// Property that products are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum SortKey {
+    #[default]
+    Code,
+    Name,
+    State,
+    /// The last revision that changed the product.
+    Changed,
 }
 
-impl Default for PageStart {
-    fn default() -> Self {
-        Self::Number(1)
+impl SortKey {
+    /// All keys.
+    pub(super) const ALL: [Self; 4] = [Self::Code, Self::Name, Self::State, Self::Changed];
+
+    /// Returns the name in URLs.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Name => "name",
+            Self::State => "state",
+            Self::Changed => "changed",
+        }
     }
 }
 
-/// Query of the grid.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Direction of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Direction {
+    #[default]
+    Ascending,
+    Descending,
+}
+
+/// An order of products. Equal ones ascend by code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sort {
+    pub(super) key: SortKey,
+    pub(super) direction: Direction,
+}
+
+impl Sort {
+    /// Parses `name` or `-name`.
+    fn parse(text: &str) -> Option<Self> {
+        let (name, direction) = match text.strip_prefix('-') {
+            Some(name) => (name, Direction::Descending),
+            None => (text, Direction::Ascending),
+        };
+        if FORMER_SORTS.contains(&name) {
+            return Some(Self::default());
+        }
+        let key = SortKey::ALL.into_iter().find(|key| key.name() == name)?;
+        Some(Self { key, direction })
+    }
+
+    /// Returns the text that [`parse`](Self::parse) reads.
+    fn text(self) -> String {
+        let sign = match self.direction {
+            Direction::Ascending => "",
+            Direction::Descending => "-",
+        };
+        format!("{sign}{}", self.key.name())
+    }
+
+    /// Returns the order that the heading of a key leads to: ascending, or descending if it is ascending already.
+    pub(super) fn by(self, key: SortKey) -> Self {
+        let ascending = Self {
+            key,
+            ..Self::default()
+        };
+        match self == ascending {
+            true => Self {
+                direction: Direction::Descending,
+                ..ascending
+            },
+            false => ascending,
+        }
+    }
+}
+
+/// Query of the products.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Query {
     /// Name of the assortment as which the catalog is shown; `None` shows everything.
     pub(super) assortment: Option<String>,
@@ -36,10 +114,21 @@ pub(super) struct Query {
     pub(super) search: String,
     /// Picked values of each group, in the order of [`Group::ALL`].
     picked: [Vec<String>; Group::ALL.len()],
-    pub(super) look: Look,
-    pub(super) columns: Columns,
     pub(super) sort: Sort,
-    pub(super) start: PageStart,
+    /// Number of the page, from 1.
+    pub(super) page: usize,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            assortment: None,
+            search: String::new(),
+            picked: Default::default(),
+            sort: Sort::default(),
+            page: 1,
+        }
+    }
 }
 
 impl Query {
@@ -47,7 +136,6 @@ impl Query {
     pub(super) fn parse(query: Option<&str>) -> Result<Self, Problem> {
         let mut parsed = Self::default();
         let mut seen = Vec::new();
-        let mut columns = Vec::new();
         for (name, value) in pairs(query)? {
             if let Some(group) = Group::of_parameter(&name) {
                 if value.is_empty() {
@@ -62,10 +150,7 @@ impl Query {
                 }
                 continue;
             }
-            if name == "column" {
-                let column = Column::of_name(&value);
-                let column = column.ok_or_else(|| refused("column", "isn't a column"))?;
-                columns.push(column);
+            if FORMER.contains(&name.as_str()) {
                 continue;
             }
             if seen.contains(&name) {
@@ -74,16 +159,12 @@ impl Query {
             parsed.read(&name, &value)?;
             seen.push(name);
         }
-        if matches!(parsed.start, PageStart::From(_)) && !parsed.sort.has_jump() {
-            return Err(refused("from", "needs the order by code or name"));
-        }
-        parsed.columns = Columns::of(&columns);
         Ok(parsed)
     }
 
     /// Reads a parameter that is given once.
     fn read(&mut self, name: &str, value: &str) -> Result<(), Problem> {
-        if ["q", "from"].contains(&name) && value.len() > MAX_SEARCH_BYTES {
+        if name == "q" && value.len() > MAX_SEARCH_BYTES {
             return Err(refused(name, "is longer than 200 bytes; shorten it"));
         }
         match name {
@@ -92,29 +173,15 @@ impl Query {
                 let name = value.trim();
                 self.assortment = (!name.is_empty()).then(|| name.to_owned());
             }
-            "view" => {
-                self.look = match value {
-                    "table" => Look::Table,
-                    "cards" => Look::Cards,
-                    _ => return Err(refused("view", "isn't `table` or `cards`")),
-                };
-            }
             "sort" => {
                 let sort = Sort::parse(value);
-                let why = "isn't a column; put `-` before its name to sort downwards";
+                let why = "isn't `code`, `name`, `state` or `changed`; put `-` before it to sort downwards";
                 self.sort = sort.ok_or_else(|| refused("sort", why))?;
-            }
-            "page" | "from" if self.start != PageStart::default() => {
-                let why = "and its counterpart exclude each other; use one";
-                return Err(refused(name, why));
             }
             "page" => {
                 let number = number(value).filter(|number| *number > 0);
-                let number = number.ok_or_else(|| refused("page", "isn't a number from 1 on"))?;
-                self.start = PageStart::Number(number);
+                self.page = number.ok_or_else(|| refused("page", "isn't a number from 1 on"))?;
             }
-            "from" if value.trim().is_empty() => {}
-            "from" => self.start = PageStart::From(value.trim().to_owned()),
             _ => return Err(unknown(name)),
         }
         Ok(())
@@ -157,7 +224,7 @@ impl Query {
     /// Returns the page of this number of the same query.
     pub(super) fn at(&self, page: usize) -> Self {
         Self {
-            start: PageStart::Number(page),
+            page,
             ..self.clone()
         }
     }
@@ -170,31 +237,11 @@ impl Query {
         }
     }
 
-    /// Returns the query with another look.
-    pub(super) fn looking(&self, look: Look) -> Self {
-        Self {
-            look,
-            ..self.clone()
-        }
-    }
-
-    /// Returns the query of everything that has the same look, columns and order.
+    /// Returns the query of everything in the same order.
     pub(super) fn cleared(&self) -> Self {
         Self {
-            look: self.look,
-            columns: self.columns.clone(),
             sort: self.sort,
             ..Self::default()
-        }
-    }
-
-    /// Returns the query whose selection this one's is: look, order and page don't count.
-    pub(super) fn selecting(&self) -> Self {
-        Self {
-            look: Look::default(),
-            columns: Columns::default(),
-            sort: Sort::default(),
-            ..self.first_page()
         }
     }
 
@@ -209,13 +256,6 @@ impl Query {
     pub(super) fn without(&self, group: Group, value: &str) -> Self {
         let mut less = self.first_page();
         less.picked[group as usize].retain(|other| other != value);
-        less
-    }
-
-    /// Returns the query without a group's values, from the start.
-    pub(super) fn without_group(&self, group: Group) -> Self {
-        let mut less = self.first_page();
-        less.picked[group as usize].clear();
         less
     }
 
@@ -246,26 +286,19 @@ impl Query {
             let picked = self.picked(group).iter();
             all.extend(picked.map(|value| (group.parameter(), value.clone())));
         }
-        if self.look == Look::Cards {
-            all.push(("view", "cards".to_owned()));
-        }
-        let columns = self.columns.chosen().iter();
-        all.extend(columns.map(|column| ("column", column.name().to_owned())));
         if self.sort != Sort::default() {
             all.push(("sort", self.sort.text()));
         }
-        match &self.start {
-            PageStart::Number(1) => {}
-            PageStart::Number(number) => all.push(("page", number.to_string())),
-            PageStart::From(text) => all.push(("from", text.clone())),
+        if self.page > 1 {
+            all.push(("page", self.page.to_string()));
         }
         all
     }
 
-    /// Returns the parameters that a form keeps, which has fields for those with these names. It leads to the first page.
-    pub(super) fn kept(&self, own: &[&str]) -> Vec<(&'static str, String)> {
+    /// Returns the parameters that the form of filters keeps, which has fields for all others. It leads to the first page.
+    pub(super) fn kept(&self) -> Vec<(&'static str, String)> {
         let mut kept = self.first_page().parameters();
-        kept.retain(|(name, _)| !own.contains(name));
+        kept.retain(|(name, _)| *name == "sort");
         kept
     }
 
@@ -329,7 +362,7 @@ mod tests {
 
     #[test]
     fn address_round_trips_the_query() {
-        let text = "as=nordic+%26+co&q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&column=code&column=name&sort=-amounts&view=cards&page=7";
+        let text = "as=nordic+%26+co&q=caf%C3%A9+%26+bar&country=SE&country=NO&country=SE&category=food%20%2B%20drink&sort=-changed&page=7";
         let query = Query::parse(Some(text)).unwrap();
         assert_eq!(query.assortment.as_deref(), Some("nordic & co"));
         assert_eq!(query.search, "café & bar");
@@ -345,13 +378,10 @@ mod tests {
                 .without_search()
                 .without(Group::Country, "SE")
                 .address(),
-            "/catalog?as=nordic%20%26%20co&country=NO&category=food%20%2B%20drink&view=cards&column=name&column=code&sort=-amounts"
+            "/catalog?as=nordic%20%26%20co&country=NO&category=food%20%2B%20drink&sort=-changed"
         );
-        assert_eq!(query.columns.shown(), [Column::Name, Column::Code]);
-        assert_eq!(
-            query.selecting().address(),
-            "/catalog?as=nordic%20%26%20co&q=caf%C3%A9%20%26%20bar&country=SE&country=NO&category=food%20%2B%20drink"
-        );
+        assert_eq!(query.kept(), [("sort", "-changed".to_owned())]);
+        assert_eq!(query.cleared().address(), "/catalog?sort=-changed");
         assert!(Query::parse(Some("q=+&")).unwrap().is_all());
         assert_eq!(Query::parse(Some("as=+&q=")).unwrap(), Query::default());
         let query = Query::of_assortment("nordic");
@@ -360,16 +390,29 @@ mod tests {
     }
 
     #[test]
-    fn default_columns_order_and_look_stay_unsaid() {
-        let all: Vec<String> = (Column::ALL.iter())
-            .filter(|column| column.is_default())
-            .map(|column| format!("column={}", column.name()))
-            .collect();
-        let text = format!("{}&sort=code&view=table&page=1&from=+", all.join("&"));
-        assert_eq!(Query::parse(Some(&text)).unwrap(), Query::default());
-        let query = Query::parse(Some("column=image")).unwrap();
-        assert_eq!(query.columns.shown(), [Column::Image, Column::Name]);
-        assert_eq!(query.cleared(), query);
+    fn former_parameters_and_defaults_stay_unsaid() {
+        for kept in [
+            "sort=code&page=1",
+            "view=cards&column=image&column=code",
+            "from=A&page=1",
+            "sort=-amounts&view=list",
+        ] {
+            assert_eq!(
+                Query::parse(Some(kept)).unwrap(),
+                Query::default(),
+                "{kept}"
+            );
+        }
+        let query = Query::parse(Some("view=cards&q=a&sort=name")).unwrap();
+        assert_eq!(query.address(), "/catalog?q=a&sort=name");
+    }
+
+    #[test]
+    fn headings_sort_upwards_then_downwards() {
+        let sorted = |text: &str, key: SortKey| Sort::parse(text).unwrap().by(key).text();
+        assert_eq!(sorted("name", SortKey::Name), "-name");
+        assert_eq!(sorted("-name", SortKey::Name), "name");
+        assert_eq!(sorted("-name", SortKey::Changed), "changed");
     }
 
     #[test]
@@ -383,15 +426,10 @@ mod tests {
             "page=0",
             "page=-1",
             "page=x",
-            "page=2&from=A",
             "page=2&page=3",
-            "from=A&sort=discount",
             "sort=image",
             "sort=--name",
             "sort=",
-            "view=list",
-            "column=",
-            "column=colour",
         ] {
             assert!(Query::parse(Some(refused)).is_err(), "{refused}");
         }

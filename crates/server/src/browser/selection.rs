@@ -1,88 +1,85 @@
-//! Selection of a query in an index, and the number of products for each filter value.
+//! Products that a query selects, how many of them have each filter value, and a page of them in an order. All of it is found in the
+//! snapshot's bit sets on each request: nothing is kept.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
-use memchr::memmem::Finder;
-use vitrine_model::snapshot::BitSet256;
+use vitrine_ingest::view::name;
+use vitrine_model::changes::Journal;
+use vitrine_model::snapshot::{BitSet256, Block, Facet, FacetKind, ProductView, Snapshot};
 
-use super::block::CardBlock;
-use super::card::Card;
-use super::column::{Column, Direction, Sort};
-use super::group::Group;
-use super::index::{Index, ValueColumn};
-use super::order::{CardId, Order};
-use super::query::Query;
+use super::assortments::Seen;
+use super::group::{Group, NO, YES};
+use super::query::{Direction, Query, Sort, SortKey};
 
-/// Number of selected products for each filter value of a group, if no value of that group were picked.
-pub(super) type Counts = Arc<[usize]>;
+/// Place of a product in the snapshot: its block, and its slot there. Places ascend by code.
+type Place = (usize, usize);
+
+/// Number of selected products for each filter value of a group, if no value of that group were picked. Values without products are
+/// left out.
+pub(super) type Counts = BTreeMap<String, usize>;
 
 /// Products that a query selects.
-#[derive(Debug)]
-pub(super) struct Selection {
+pub(super) struct Selection<'s> {
+    snapshot: &'s Snapshot,
     /// Selected products of each block.
     members: Vec<BitSet256>,
-    /// Number of selected cards before each block; the last entry is the number of all.
-    before: Vec<usize>,
     counts: [Counts; Group::ALL.len()],
 }
 
-/// Half-open range of a page in a selection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PageRange {
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
-
-impl Selection {
-    /// Selects the products of a query among those visible, by block; `remembered` returns the counts of a group from a cache, or calls back to count
-    /// them.
-    pub(super) fn of(
-        index: &Index,
-        query: &Query,
-        visible: &[BitSet256],
-        remembered: impl Fn(Group, &dyn Fn() -> Counts) -> Counts,
-    ) -> Self {
-        let having: Vec<(Group, Vec<BitSet256>)> = query
-            .picked_groups()
-            .map(|group| (group, any(index, group, query.picked(group))))
-            .collect();
-        let found = search(index, query);
-        // Members that match the search and all picks, or all picks but those of one group.
-        let beside = |group: Option<Group>| {
-            let others = having.iter().filter(|(other, _)| Some(*other) != group);
-            let narrowing = others.map(|(_, having)| having).chain(&found);
-            narrowing.fold(visible.to_vec(), |mut left, by| {
-                left.iter_mut()
-                    .zip(by)
-                    .for_each(|(left, by)| *left = left.and(*by));
-                left
-            })
-        };
-        let counted = |group: Group| {
-            let left = beside(Some(group));
-            let count = |column: &ValueColumn| {
-                let counts = column
+impl<'s> Selection<'s> {
+    /// Selects the products of a query among those that an assortment shows; without one, among all.
+    pub(super) fn of(snapshot: &'s Snapshot, query: &Query, seen: Option<&Seen>) -> Self {
+        let picks: Vec<Pick> = Pick::all(snapshot, query);
+        let words: Vec<String> = query.words().collect();
+        let visible = seen.map(Seen::members);
+        let mut members = Vec::with_capacity(snapshot.blocks().len());
+        let mut by_facet: HashMap<Facet, usize> = HashMap::new();
+        let mut not_orderable = 0;
+        for (index, block) in snapshot.blocks().iter().enumerate() {
+            let all = BitSet256::below(block.count());
+            let visible = visible.as_ref().map_or(all, |visible| visible[index]);
+            let narrowed = picks.iter().map(|pick| (pick.group, pick.members(block)));
+            let narrowed: Vec<(Group, BitSet256)> = narrowed.collect();
+            // What the picks of all other groups leave.
+            let mut beside = Group::ALL.map(|group| {
+                let others = narrowed.iter().filter(|(other, _)| *other != group);
+                others.fold(visible, |left, (_, having)| left.and(*having))
+            });
+            if !words.is_empty() {
+                let some = beside
                     .iter()
-                    .map(|(at, having)| having.and(left[*at]).len());
-                counts.sum()
-            };
-            index.columns(group).iter().map(count).collect()
-        };
-        let members = beside(None);
-        let before = members.iter().scan(0, |before, members| {
-            *before += members.len();
-            Some(*before)
-        });
+                    .fold(BitSet256::default(), |any, one| any.or(*one));
+                let found = search(snapshot, index, some, &words);
+                beside = beside.map(|left| left.and(found));
+            }
+            members.push(beside.iter().fold(visible, |left, one| left.and(*one)));
+            let orderable = beside[Group::Orderable as usize];
+            not_orderable += orderable.without(block.members(Facet::ORDERABLE)).len();
+            for (facet, having) in block.facets() {
+                let count = having.and(beside[group_of(snapshot, facet) as usize]).len();
+                *by_facet.entry(facet).or_default() += count;
+            }
+        }
+        let mut counts: [Counts; Group::ALL.len()] = Default::default();
+        counts[Group::Orderable as usize].insert(NO.to_owned(), not_orderable);
+        for (facet, count) in by_facet {
+            let group = group_of(snapshot, facet);
+            counts[group as usize].insert(value_of(snapshot, facet), count);
+        }
+        for counts in &mut counts {
+            counts.retain(|_, count| *count > 0);
+        }
         Self {
-            before: std::iter::once(0).chain(before).collect(),
+            snapshot,
             members,
-            counts: Group::ALL.map(|group| remembered(group, &|| counted(group))),
+            counts,
         }
     }
 
     /// Returns the number of selected products.
     pub(super) fn len(&self) -> usize {
-        self.before.last().copied().unwrap_or_default()
+        self.members.iter().map(|members| members.len()).sum()
     }
 
     /// Returns the counts of a group's values.
@@ -90,116 +87,188 @@ impl Selection {
         &self.counts[group as usize]
     }
 
-    /// Returns the size in memory, in bytes.
-    pub(super) fn size_bytes(&self) -> usize {
-        self.members.len() * size_of::<BitSet256>()
-            + (self.before.len() + self.counts.iter().map(|counts| counts.len()).sum::<usize>())
-                * size_of::<usize>()
-    }
-
-    /// Returns the range of the page of this number, from 1, with so many products; it is empty beyond the last page.
-    pub(super) fn page(&self, number: usize, size: usize) -> PageRange {
-        let start = number
-            .saturating_sub(1)
-            .saturating_mul(size)
-            .min(self.len());
-        PageRange {
-            start,
-            end: (start + size).min(self.len()),
-        }
-    }
-
-    /// Returns the number of selected products before the first one whose code or name, by which they are sorted, isn't before
-    /// a text. Codes are mostly in capitals: a text beyond the last one is taken as if it were, too.
-    pub(super) fn rank_of(
+    /// Returns the products of a range of the selection in an order; equal ones ascend by code. `journal` has the last changes.
+    pub(super) fn page(
         &self,
-        index: &Index,
-        order: Option<&Order>,
         sort: Sort,
-        text: &str,
-    ) -> usize {
-        let rank = self.rank(index, order, sort, text);
-        match rank == self.len() && sort.column == Column::Code {
-            true => self.rank(index, order, sort, &text.to_uppercase()),
-            false => rank,
-        }
+        journal: Option<&Journal>,
+        range: Range<usize>,
+    ) -> Vec<ProductView<'s>> {
+        let of_block = |(block, members): (usize, &BitSet256)| {
+            let members = members.iter();
+            members.map(move |slot| (block, slot))
+        };
+        let places = self.members.iter().enumerate().flat_map(of_block);
+        let page = match (sort.key, sort.direction) {
+            (SortKey::Code, Direction::Ascending) => {
+                places.skip(range.start).take(range.len()).collect()
+            }
+            (SortKey::Code, Direction::Descending) => {
+                let end = self.len() - range.start;
+                let taken = places.skip(end - range.len()).take(range.len());
+                let mut page: Vec<Place> = taken.collect();
+                page.reverse();
+                page
+            }
+            (SortKey::Name, direction) => {
+                let key = |place: Place| self.lower_name(place);
+                page_by(places.map(|place| (key(place), place)), direction, range)
+            }
+            (SortKey::State, direction) => {
+                let states: Vec<_> = self
+                    .snapshot
+                    .blocks()
+                    .iter()
+                    .map(|block| self.states(block))
+                    .collect();
+                let key = |(block, slot): Place| {
+                    let mut states = states[block].iter();
+                    states
+                        .find(|(_, having)| having.contains(slot))
+                        .map(|(state, _)| *state)
+                };
+                page_by(places.map(|place| (key(place), place)), direction, range)
+            }
+            (SortKey::Changed, direction) => {
+                let mut changes = journal.map(Journal::last_changes);
+                let mut key = |(block, slot): Place| {
+                    let code = self.snapshot.blocks()[block].code(slot);
+                    let change = changes.as_mut()?.find(code)?;
+                    Some(change.revision)
+                };
+                page_by(places.map(|place| (key(place), place)), direction, range)
+            }
+        };
+        let product = |place: Place| self.snapshot.product_at(place);
+        page.into_iter().filter_map(product).collect()
     }
 
-    fn rank(&self, index: &Index, order: Option<&Order>, sort: Sort, text: &str) -> usize {
-        let Some(order) = order else {
-            return self.rank_by_code(index, text);
-        };
-        let lower = text.to_lowercase();
-        let is_before = |own: &str, text: &str| match sort.direction {
-            Direction::Ascending => own < text,
-            Direction::Descending => own > text && !own.starts_with(text),
-        };
-        let ids = order.ids();
-        let end = ids.partition_point(|id| match sort.column {
-            Column::Name => is_before(index.lower_name(*id), &lower),
-            _ => index
-                .card(*id)
-                .is_some_and(|card| is_before(&card.code, text)),
-        });
-        let before = ids[..end].iter();
-        before.filter(|id| id.is_in(&self.members)).count()
+    fn lower_name(&self, place: Place) -> String {
+        let product = self.snapshot.product_at(place);
+        product.map_or_else(String::new, |product| name(product.bytes()).to_lowercase())
     }
 
-    /// Returns the number of selected products with a code below `code`.
-    fn rank_by_code(&self, index: &Index, code: &str) -> usize {
-        let is_below = |card: &Card| *card.code < *code;
-        let starts_below = |block: &Arc<CardBlock>| block.cards.first().is_some_and(is_below);
-        let Some(at) = index.blocks.partition_point(starts_below).checked_sub(1) else {
-            return 0;
+    /// Returns the states of a block's products.
+    fn states(&self, block: &Block) -> Vec<(&'s str, BitSet256)> {
+        let state = |(facet, having): (Facet, BitSet256)| {
+            let (kind, state) = self.snapshot.facet_numbers().name(facet)?;
+            (kind == FacetKind::State).then_some((state, having))
         };
-        let below = BitSet256::below(index.blocks[at].cards.partition_point(is_below));
-        self.before[at] + self.members[at].and(below).len()
-    }
-
-    /// Returns the cards of a range, in an order; without one, by code.
-    pub(super) fn ids(&self, order: Option<&Order>, range: PageRange) -> Vec<CardId> {
-        let count = range.end.saturating_sub(range.start);
-        let Some(order) = order else {
-            // Block in which the range starts: the last with no more cards before it.
-            let first = self
-                .before
-                .partition_point(|before| *before <= range.start)
-                .saturating_sub(1);
-            let skipped = range.start - self.before.get(first).copied().unwrap_or_default();
-            let blocks = self.members.iter().enumerate().skip(first);
-            let ids = blocks
-                .flat_map(|(at, members)| members.iter().map(move |place| CardId::new(at, place)));
-            return ids.skip(skipped).take(count).collect();
-        };
-        let selected = order.ids().iter().filter(|id| id.is_in(&self.members));
-        selected.skip(range.start).take(count).copied().collect()
+        block.facets().filter_map(state).collect()
     }
 }
 
-/// Returns, by block, the cards with one of these values. Unknown values have none.
-fn any(index: &Index, group: Group, names: &[String]) -> Vec<BitSet256> {
-    let mut any = vec![BitSet256::default(); index.blocks.len()];
-    let values = names
-        .iter()
-        .filter_map(|name| index.values.find(group, name));
-    for value in values {
-        for (at, having) in &index.columns(group)[value.number()] {
-            any[*at] = any[*at].or(*having);
-        }
-    }
-    any
-}
-
-/// Returns, by block, the cards that contain all words of the search; `None` without words.
-fn search(index: &Index, query: &Query) -> Option<Vec<BitSet256>> {
-    let words: Vec<String> = query.words().collect();
-    let words: Vec<Finder<'_>> = words
-        .iter()
-        .map(|word| Finder::new(word.as_bytes()))
-        .collect();
-    let found = |block: &Arc<CardBlock>| {
-        let found = words.iter().map(|word| block.search(word));
-        found.fold(block.all(), BitSet256::and)
+/// Returns the places of a range in the order of their keys; equal ones ascend.
+fn page_by<K: Ord>(
+    keyed: impl Iterator<Item = (K, Place)>,
+    direction: Direction,
+    range: Range<usize>,
+) -> Vec<Place> {
+    let mut keyed: Vec<(K, Place)> = keyed.collect();
+    let compare = |left: &(K, Place), right: &(K, Place)| {
+        let by_key = left.0.cmp(&right.0);
+        let by_key = match direction {
+            Direction::Ascending => by_key,
+            Direction::Descending => by_key.reverse(),
+        };
+        by_key.then(left.1.cmp(&right.1))
     };
-    (!words.is_empty()).then(|| index.blocks.iter().map(found).collect())
+    if range.is_empty() {
+        return Vec::new();
+    }
+    // Only the page needs to be sorted, not all of a large catalog.
+    keyed.select_nth_unstable_by(range.end - 1, compare);
+    keyed.truncate(range.end);
+    keyed.select_nth_unstable_by(range.start, compare);
+    let page = &mut keyed[range.start..];
+    page.sort_unstable_by(compare);
+    page.iter().map(|(_, place)| *place).collect()
+}
+
+/// The picked values of a group.
+struct Pick {
+    group: Group,
+    /// Facets of the values that the snapshot has.
+    facets: Vec<Facet>,
+    /// True if products that can't be ordered are picked, for which there is no facet.
+    has_not_orderable: bool,
+}
+
+impl Pick {
+    fn all(snapshot: &Snapshot, query: &Query) -> Vec<Self> {
+        let numbers = snapshot.facet_numbers();
+        let pick = |group: Group| {
+            let facet = |value: &String| match group {
+                Group::Orderable => (value == YES).then_some(Facet::ORDERABLE),
+                Group::Country => value.parse().ok().map(Facet::country),
+                Group::State => numbers.get(FacetKind::State, value),
+                Group::PayoutType => numbers.get(FacetKind::PayoutType, value),
+                Group::Category => numbers.get(FacetKind::Category, value),
+                Group::Currency => numbers.get(FacetKind::Currency, value),
+            };
+            let values = query.picked(group);
+            Self {
+                group,
+                facets: values.iter().filter_map(facet).collect(),
+                has_not_orderable: group == Group::Orderable && values.iter().any(|one| one == NO),
+            }
+        };
+        query.picked_groups().map(pick).collect()
+    }
+
+    /// Returns the products of a block that have one of the values.
+    fn members(&self, block: &Block) -> BitSet256 {
+        let having = self.facets.iter().map(|facet| block.members(*facet));
+        let any = having.fold(BitSet256::default(), BitSet256::or);
+        match self.has_not_orderable {
+            true => {
+                let all = BitSet256::below(block.count());
+                any.or(all.without(block.members(Facet::ORDERABLE)))
+            }
+            false => any,
+        }
+    }
+}
+
+/// Returns the group that a facet is a value of.
+fn group_of(snapshot: &Snapshot, facet: Facet) -> Group {
+    let named = snapshot.facet_numbers().name(facet);
+    match named.map(|(kind, _)| kind) {
+        Some(FacetKind::Category) => Group::Category,
+        Some(FacetKind::Currency) => Group::Currency,
+        Some(FacetKind::PayoutType) => Group::PayoutType,
+        Some(FacetKind::State) => Group::State,
+        None if facet == Facet::ORDERABLE => Group::Orderable,
+        None => Group::Country,
+    }
+}
+
+/// Returns the value of a facet in its group.
+fn value_of(snapshot: &Snapshot, facet: Facet) -> String {
+    match (snapshot.facet_numbers().name(facet), facet.as_country()) {
+        (Some((_, name)), _) => name.to_owned(),
+        (None, Some(country)) => country.to_string(),
+        (None, None) => YES.to_owned(),
+    }
+}
+
+/// Returns those of some products of a block that have all words in their names or codes.
+fn search(snapshot: &Snapshot, block: usize, some: BitSet256, words: &[String]) -> BitSet256 {
+    let mut found = BitSet256::default();
+    for slot in some.iter() {
+        let Some(product) = snapshot.product_at((block, slot)) else {
+            continue;
+        };
+        let (name, code) = (
+            name(product.bytes()).to_lowercase(),
+            product.code().to_lowercase(),
+        );
+        if words
+            .iter()
+            .all(|word| name.contains(word) || code.contains(word))
+        {
+            found.insert(slot);
+        }
+    }
+    found
 }

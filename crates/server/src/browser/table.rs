@@ -1,41 +1,38 @@
-//! Rows of the table of products, its headings, and the menus of orders and columns.
-
-use std::borrow::Cow;
+//! Rows of the table of products, its headings, and the menu of orders.
 
 use jiff::Timestamp;
+use vitrine_ingest::load::json::Node;
 use vitrine_model::changes::{Journal, LastChange};
-use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_model::money::Discount;
+use vitrine_model::snapshot::ProductView;
 
+use super::amounts;
 use super::assortments::{DiscountView, Seen};
-use super::card::Card;
-use super::column::{Column, Direction, Sort};
-use super::fields::label;
-use super::group::{Group, LIVE, YES};
-use super::index::Index;
-use super::query::Query;
+use super::fields::{label, plain};
+use super::group::{Group, LIVE};
+use super::query::{Direction, Query, Sort, SortKey};
 use super::times::{compact, minute};
 use crate::http::request::query::encoded;
 
-/// Maximum number of categories that a row names.
-const MAX_CATEGORIES: usize = 2;
+/// Maximum number of countries that a row names.
+const MAX_COUNTRIES: usize = 3;
 
-/// A product of the table or of the cards.
+/// A product of the table.
 pub(super) struct RowView<'a> {
-    pub(super) card: &'a Card,
+    pub(super) code: &'a str,
+    pub(super) name: String,
     /// URL of its page.
     pub(super) address: String,
     pub(super) is_live: bool,
-    pub(super) state: Cow<'a, str>,
-    pub(super) payout_type: Cow<'a, str>,
-    pub(super) currency: &'a str,
+    pub(super) state: String,
     pub(super) is_orderable: bool,
+    /// Amounts in one line, with their currency.
+    pub(super) amounts: String,
     /// Discount as it is shown to whom the catalog is shown.
     pub(super) discount: Option<DiscountView>,
-    pub(super) categories: String,
+    /// First countries, and the number of others.
+    pub(super) countries: String,
     pub(super) changed: Option<ChangedView>,
-    /// True if the page was asked for by it.
-    pub(super) is_target: bool,
 }
 
 /// Time of a product's last change.
@@ -52,54 +49,41 @@ pub(super) struct ChangedView {
 
 /// Sources of rows.
 pub(super) struct Rows<'a> {
-    pub(super) index: &'a Index,
     pub(super) seen: Option<&'a Seen>,
     pub(super) journal: Option<&'a Journal>,
     pub(super) now: Timestamp,
 }
 
-impl<'a> Rows<'a> {
-    /// Returns the row of a card.
-    pub(super) fn row(&self, card: &'a Card, query: &Query) -> RowView<'a> {
-        let value = |group: Group| {
-            let mut values = card.values.iter().copied();
-            values
-                .find(|value| value.group() == group)
-                .map_or("", |value| self.index.values.name(value))
-        };
+impl Rows<'_> {
+    /// Returns the row of a product.
+    pub(super) fn row<'p>(&self, product: ProductView<'p>, query: &Query) -> RowView<'p> {
+        let json = String::from_utf8_lossy(product.bytes());
+        let (node, _) = Node::parse(&json);
+        let text = |name: &str| node.member(name).and_then(Node::text).unwrap_or_default();
+        let code = product.code();
         let discount = match self.seen {
-            Some(seen) => seen.discount(&card.code),
-            None => card.discount.map(DiscountView::listed),
+            Some(seen) => seen.discount(code),
+            None => {
+                let listed = product.discount();
+                listed.map(|placed| DiscountView::listed(placed.exact.shown()))
+            }
         };
         RowView {
-            card,
-            address: product_address(&card.code, query.assortment.as_deref()),
-            is_live: value(Group::State) == LIVE,
-            state: Group::State.shown(value(Group::State)),
-            payout_type: Group::PayoutType.shown(value(Group::PayoutType)),
-            currency: value(Group::Currency),
-            is_orderable: value(Group::Orderable) == YES,
+            code,
+            name: text("name").to_owned(),
+            address: product_address(code, query.assortment.as_deref()),
+            is_live: text("state") == LIVE,
+            state: Group::State.shown(text("state")).into_owned(),
+            is_orderable: node.member("is_orderable") == Some(&Node::Bool(true)),
+            amounts: amounts::in_words(&node),
             discount,
-            categories: self.categories(card),
-            changed: self.journal.and_then(|journal| self.changed(journal, card)),
-            is_target: false,
+            countries: abbreviated(node.member("countries_redeemable_in")),
+            changed: self.journal.and_then(|journal| self.changed(journal, code)),
         }
     }
 
-    fn categories(&self, card: &Card) -> String {
-        let of_card = (card.values.iter().copied()).filter(|one| one.group() == Group::Category);
-        let mut names: Vec<&str> = of_card.map(|value| self.index.values.name(value)).collect();
-        names.sort_unstable();
-        let rest = names.len().saturating_sub(MAX_CATEGORIES);
-        names.truncate(MAX_CATEGORIES);
-        match rest {
-            0 => names.join(", "),
-            rest => format!("{} +{rest}", names.join(", ")),
-        }
-    }
-
-    fn changed(&self, journal: &Journal, card: &Card) -> Option<ChangedView> {
-        let recorded = journal.last_changes().find(&card.code);
+    fn changed(&self, journal: &Journal, code: &str) -> Option<ChangedView> {
+        let recorded = journal.last_changes().find(code);
         let oldest = journal.oldest_revision();
         let LastChange { revision, at } = recorded.unwrap_or(oldest);
         // A catalog without a first revision has no products.
@@ -119,11 +103,17 @@ impl RowView<'_> {
         let short = self.state.strip_prefix("Temporarily ");
         label(short.unwrap_or(&self.state))
     }
+}
 
-    /// Returns the colour for SVG.
-    pub(super) fn colour(&self) -> Option<String> {
-        let colour = self.card.colour?;
-        Some(format!("#{}", Hexadecimal(&colour)))
+/// Returns the first items of a list, and the number of others: `SE, NO, DK +4`.
+fn abbreviated(list: Option<&Node<'_>>) -> String {
+    let Some(Node::List(items)) = list else {
+        return String::new();
+    };
+    let shown: Vec<String> = items.iter().take(MAX_COUNTRIES).map(plain).collect();
+    match items.len().saturating_sub(MAX_COUNTRIES) {
+        0 => shown.join(", "),
+        rest => format!("{} +{rest}", shown.join(", ")),
     }
 }
 
@@ -140,9 +130,22 @@ pub(super) fn percent(discount: Discount) -> String {
     format!("{}%", discount.value().percent())
 }
 
+/// Columns of the table: name for styles, heading, and what it sorts by.
+const COLUMNS: [(&str, &str, Option<SortKey>); 8] = [
+    ("name", "Name", Some(SortKey::Name)),
+    ("code", "Code", Some(SortKey::Code)),
+    ("state", "State", Some(SortKey::State)),
+    ("orderable", "Orderable", None),
+    ("amounts", "Amounts", None),
+    ("discount", "Discount", None),
+    ("countries", "Countries", None),
+    ("changed", "Changed", Some(SortKey::Changed)),
+];
+
 /// Heading of a column.
 pub(super) struct HeadView {
-    pub(super) column: Column,
+    pub(super) name: &'static str,
+    pub(super) heading: &'static str,
     /// URL of the order by it.
     pub(super) address: Option<String>,
     /// Value of `aria-sort`, and the arrow, if products are sorted by it.
@@ -151,19 +154,17 @@ pub(super) struct HeadView {
 
 /// Returns the headings of the table.
 pub(super) fn heads(query: &Query) -> Vec<HeadView> {
-    let head = |column: Column| {
-        let is_sorted = query.sort.column == column;
-        let next = query.sort.by(column);
-        HeadView {
-            column,
-            address: (column.is_sortable()).then(|| query.sorted(next).address()),
-            sorted: is_sorted.then_some(match query.sort.direction {
-                Direction::Ascending => ("ascending", "↑"),
-                Direction::Descending => ("descending", "↓"),
-            }),
-        }
+    let sorted = match query.sort.direction {
+        Direction::Ascending => ("ascending", "↑"),
+        Direction::Descending => ("descending", "↓"),
     };
-    query.columns.shown().into_iter().map(head).collect()
+    let head = |(name, heading, key): (_, _, Option<SortKey>)| HeadView {
+        name,
+        heading,
+        address: key.map(|key| query.sorted(query.sort.by(key)).address()),
+        sorted: (key == Some(query.sort.key)).then_some(sorted),
+    };
+    COLUMNS.into_iter().map(head).collect()
 }
 
 /// An order in the menu.
@@ -173,21 +174,23 @@ pub(super) struct OrderLink {
     pub(super) is_current: bool,
 }
 
-/// Returns all orders, for views without headings.
+/// Returns all orders, for phones, where the table has no headings.
 pub(super) fn orders(query: &Query) -> Vec<OrderLink> {
-    let sortable = Column::ALL.into_iter().filter(|one| one.is_sortable());
     let directions = [(Direction::Ascending, "↑"), (Direction::Descending, "↓")];
-    let both = |column: Column| {
+    let keyed = COLUMNS
+        .into_iter()
+        .filter_map(|(_, heading, key)| Some((heading, key?)));
+    let both = |(heading, key)| {
         directions.map(|(direction, arrow)| {
-            let sort = Sort { column, direction };
+            let sort = Sort { key, direction };
             OrderLink {
-                label: format!("{} {arrow}", column.heading()),
+                label: format!("{heading} {arrow}"),
                 address: query.sorted(sort).address(),
                 is_current: query.sort == sort,
             }
         })
     };
-    sortable.flat_map(both).collect()
+    keyed.flat_map(both).collect()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use clap::Args;
 use clap::builder::BoolishValueParser;
-use clap::{Args, ValueEnum};
 use http::HeaderName;
 use vitrine_store::Store;
 
@@ -48,14 +48,6 @@ pub(super) struct AdminArgs {
         value_delimiter = ','
     )]
     admin_host: Vec<String>,
-    /// Source of the catalog browser's images.
-    #[arg(
-        long,
-        env = "VITRINE_BROWSER_IMAGES",
-        value_name = "WHERE",
-        default_value = "fetch"
-    )]
-    browser_images: ImagesArg,
     /// Header in which proxies of --operator-proxies name the operator whom they signed in, such as X-Forwarded-User. It is refused
     /// from others. The operator must exist: `vitrine operators add`.
     #[arg(long, env = "VITRINE_OPERATOR_HEADER", value_name = "HEADER")]
@@ -69,17 +61,6 @@ pub(super) struct AdminArgs {
         value_delimiter = ','
     )]
     operator_proxies: Vec<TrustedPeer>,
-}
-
-/// Source of images.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ImagesArg {
-    /// The server fetches them from the public internet when a page shows them.
-    Fetch,
-    /// As fetch, also from private networks and through the environment's proxy.
-    FetchPrivate,
-    /// No image is fetched: initials on the product's colour.
-    Placeholder,
 }
 
 /// Response instead of the browser's pages if other machines can reach the port.
@@ -113,11 +94,6 @@ impl AdminArgs {
             self.admin_listen.is_some_and(is_beyond_loopback) && !self.browser_beyond_loopback;
         browser::BrowserSettings {
             hosts: self.admin_host.clone(),
-            images: match self.browser_images {
-                ImagesArg::Fetch => browser::ImageSource::Fetch,
-                ImagesArg::FetchPrivate => browser::ImageSource::FetchPrivate,
-                ImagesArg::Placeholder => browser::ImageSource::Placeholder,
-            },
             hidden: is_hidden.then_some(HIDDEN),
             sign_in: browser::SignInSettings {
                 header: self.operator_header.clone(),
@@ -156,7 +132,7 @@ pub(super) struct AdminPort {
 }
 
 impl AdminPort {
-    /// Returns the port of the demo. Its pictures are placeholders, because the sample catalog's URLs don't exist.
+    /// Returns the port of the demo.
     pub(super) fn for_demo(listener: TcpListener) -> anyhow::Result<Self> {
         Ok(Self {
             address: listener.local_addr()?,
@@ -178,7 +154,7 @@ impl AdminPort {
             written: Arc::clone(written),
             acts: acts.unwrap_or_else(|| Arc::clone(written)),
         };
-        let browser = Browser::new(Arc::clone(app), stores, self.browser)?;
+        let browser = Browser::new(Arc::clone(app), stores, self.browser);
         Ok(Admin::start(self.listener, Arc::clone(app), browser)?)
     }
 }

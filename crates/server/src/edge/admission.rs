@@ -1,12 +1,13 @@
-//! Limits of connections: in all, per address, and of those without a key. At a limit, the connection that has been
-//! idle longest is closed for the new one; before it, one that waits for changes and whose client has closed its side.
+//! Limits of connections: in all, per address, and of those without a key. At a limit, all connections are examined, and
+//! one is closed for the new one: one that waits for changes and whose client has closed its side, or else the one that has
+//! been idle longest, first those without a key.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use super::limits::{Exempt, Limits};
-use super::open::{Entry, OpenConnections, Queue};
 use super::presence::Presence;
 use crate::http::access::client::network;
 use crate::metrics::table::{Caller, Refusal};
@@ -15,8 +16,9 @@ use crate::metrics::table::{Caller, Refusal};
 const MIN_IDLE: Duration = Duration::from_secs(1);
 /// Maximum number of connections that are being closed for others at a time.
 const MAX_CLOSING: usize = 128;
-/// Maximum number of connections examined to find one to close.
-const MAX_CANDIDATES: usize = 64;
+/// Time for which new connections are refused without another search, after one found nothing to close: a search examines all
+/// connections, and floods must not make it frequent.
+const SEARCH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Counts of connections. The lock is taken when a connection begins and ends, never for a request.
 #[derive(Debug)]
@@ -24,9 +26,39 @@ pub(crate) struct Admission {
     limits: Limits,
     /// Minimum idle time of a connection before it may be closed for another.
     min_idle: Duration,
-    /// Origin of all times below, which are in milliseconds.
-    start: Instant,
+    search_pause: Duration,
     open: Mutex<OpenConnections>,
+}
+
+/// Open connections of a server.
+#[derive(Debug, Default)]
+struct OpenConnections {
+    /// Counted connections by number.
+    connections: HashMap<u64, Entry>,
+    all: Count,
+    by_address: HashMap<IpAddr, Count>,
+    /// Number of connections told to close for others, which no longer count.
+    closing: usize,
+    next: u64,
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Entry {
+    presence: Arc<Presence>,
+    address: Option<IpAddr>,
+    /// True if it counts as one without a key.
+    is_keyless: bool,
+}
+
+/// Number of connections, in all or of one address.
+#[derive(Debug, Default)]
+struct Count {
+    all: usize,
+    /// Number of those without a key when they were last examined.
+    keyless: usize,
+    /// End of the pause after a search that found nothing.
+    full_until: Option<Instant>,
 }
 
 /// An admitted connection, counted until this is dropped.
@@ -48,7 +80,7 @@ impl Admission {
         Self {
             limits,
             min_idle,
-            start: Instant::now(),
+            search_pause: SEARCH_PAUSE,
             open: Mutex::default(),
         }
     }
@@ -59,20 +91,19 @@ impl Admission {
             .map(|address| address.to_canonical())
             .filter(|address| !(self.limits.exempt)(*address))
             .map(network);
-        let now = self.milliseconds(Instant::now());
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         for limit in [Limit::Address(address), Limit::Keyless, Limit::All] {
-            self.make_room(&mut open, limit, now)?;
+            if limit.is_met(&open, &self.limits) {
+                self.make_room(&mut open, limit)?;
+            }
         }
         let presence = Arc::new(Presence::default());
         let number = open.next;
         open.next += 1;
         let entry = Entry {
-            due: self.due(&presence, now),
             presence: Arc::clone(&presence),
             address,
-            caller: Caller::WithoutKey,
-            is_closed: false,
+            is_keyless: true,
         };
         open.insert(number, entry);
         drop(open);
@@ -83,80 +114,32 @@ impl Admission {
         })
     }
 
-    /// Closes a connection if `limit` is reached: of those examined, the one that was idle longest.
-    fn make_room(&self, open: &mut OpenConnections, limit: Limit, now: u64) -> Result<(), Refusal> {
-        if limit.is_met(open, &self.limits)
-            && open.closing < MAX_CLOSING
-            && let Some(closed) = limit.closed(open, &self.limits)
-            && let Some(entry) = open.remove(closed)
-        {
+    /// Counts keys presented since; closes a connection for the new one if the limit is still reached.
+    fn make_room(&self, open: &mut OpenConnections, limit: Limit) -> Result<(), Refusal> {
+        let now = Instant::now();
+        let paused = open.count(limit).and_then(|count| count.full_until);
+        if paused.is_some_and(|until| now < until) {
+            return Err(limit.refusal());
+        }
+        open.count_keys();
+        if !limit.is_met(open, &self.limits) {
+            return Ok(());
+        }
+        let candidates = open.connections.iter().filter_map(|(number, entry)| {
+            let kind = entry.kind(now, self.min_idle)?;
+            let is_eligible = limit.covers(entry) && limit.frees(kind, open, &self.limits);
+            is_eligible.then(|| (kind, entry.presence.last_use(), *number))
+        });
+        let closed = candidates.min().filter(|_| open.closing < MAX_CLOSING);
+        if let Some(entry) = closed.and_then(|(.., number)| open.remove(number)) {
             entry.presence.evict();
             open.closing += 1;
+            return Ok(());
         }
-        let mut idlest: Option<(u64, u64)> = None;
-        for _ in 0..MAX_CANDIDATES {
-            if !limit.is_met(open, &self.limits) {
-                return Ok(());
-            }
-            let Some(place) = limit.candidate(open, now) else {
-                break;
-            };
-            let Some(entry) = open.remove(place.1) else {
-                break;
-            };
-            let (caller, due) = (entry.presence.caller(), self.due(&entry.presence, now));
-            let is_right = (caller, due) == (entry.caller, entry.due);
-            let entry = Entry {
-                caller,
-                due,
-                ..entry
-            };
-            open.insert(place.1, entry);
-            if due <= now && limit.includes(caller) {
-                let place = (due, place.1);
-                idlest = Some(idlest.map_or(place, |idlest| idlest.min(place)));
-            }
-            if is_right {
-                break;
-            }
+        if let Some(count) = open.count_mut(limit) {
+            count.full_until = Some(now + self.search_pause);
         }
-        let idlest = idlest.filter(|_| open.closing < MAX_CLOSING);
-        if limit.is_met(open, &self.limits) {
-            let entry = idlest.and_then(|(_, number)| open.remove(number));
-            entry.ok_or(limit.refusal())?.presence.evict();
-            open.closing += 1;
-        }
-        Ok(())
-    }
-
-    /// Returns the time from which a connection may be closed for another; a lower bound for one in use.
-    fn due(&self, presence: &Presence, now: u64) -> u64 {
-        let grace = u64::try_from(self.min_idle.as_millis()).unwrap_or(u64::MAX);
-        let since = presence
-            .idle_since()
-            .map_or(now, |since| self.milliseconds(since));
-        since.saturating_add(grace)
-    }
-
-    fn milliseconds(&self, moment: Instant) -> u64 {
-        let since = moment.saturating_duration_since(self.start);
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
-}
-
-impl Admitted {
-    /// Records that the connection waits for changes, and that its client has closed its side.
-    pub(super) fn note_closed(&self) {
-        let open = &self.admission.open;
-        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = open.remove(self.number) {
-            let entry = Entry {
-                caller: entry.presence.caller(),
-                is_closed: true,
-                ..entry
-            };
-            open.insert(self.number, entry);
-        }
+        Err(limit.refusal())
     }
 }
 
@@ -170,6 +153,88 @@ impl Drop for Admitted {
     }
 }
 
+impl OpenConnections {
+    /// Counts a connection.
+    fn insert(&mut self, number: u64, entry: Entry) {
+        let at = entry
+            .address
+            .map(|at| self.by_address.entry(at).or_default());
+        for count in [Some(&mut self.all), at].into_iter().flatten() {
+            count.all += 1;
+            count.keyless += 1;
+        }
+        self.connections.insert(number, entry);
+    }
+
+    /// Stops counting a connection; returns `None` if it wasn't counted.
+    fn remove(&mut self, number: u64) -> Option<Entry> {
+        let entry = self.connections.remove(&number)?;
+        let at = entry.address.and_then(|at| self.by_address.get_mut(&at));
+        for count in [Some(&mut self.all), at].into_iter().flatten() {
+            count.all -= 1;
+            count.keyless -= usize::from(entry.is_keyless);
+        }
+        if let Some(at) = entry.address
+            && self.by_address.get(&at).is_some_and(|count| count.all == 0)
+        {
+            self.by_address.remove(&at);
+        }
+        Some(entry)
+    }
+
+    /// Counts connections that have presented a key since as ones with a key.
+    fn count_keys(&mut self) {
+        for entry in self.connections.values_mut() {
+            if entry.is_keyless && entry.presence.caller() == Caller::WithKey {
+                entry.is_keyless = false;
+                self.all.keyless -= 1;
+                if let Some(at) = entry.address.and_then(|at| self.by_address.get_mut(&at)) {
+                    at.keyless -= 1;
+                }
+            }
+        }
+    }
+
+    fn count(&self, limit: Limit) -> Option<&Count> {
+        match limit {
+            Limit::Address(address) => self.by_address.get(&address?),
+            Limit::Keyless | Limit::All => Some(&self.all),
+        }
+    }
+
+    fn count_mut(&mut self, limit: Limit) -> Option<&mut Count> {
+        match limit {
+            Limit::Address(address) => self.by_address.get_mut(&address?),
+            Limit::Keyless | Limit::All => Some(&mut self.all),
+        }
+    }
+}
+
+/// Kind of a connection that may be closed for another, the first to close first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// It waits for changes, and its client has closed its side. It has presented a key.
+    Closed,
+    /// It is idle, and has presented no key.
+    Keyless,
+    /// It is idle.
+    Keyed,
+}
+
+impl Entry {
+    /// Returns the kind of a connection; `None` if it is in use.
+    fn kind(&self, now: Instant, min_idle: Duration) -> Option<Kind> {
+        if self.presence.is_closed() {
+            return Some(Kind::Closed);
+        }
+        let idle = now.saturating_duration_since(self.presence.idle_since()?);
+        (idle >= min_idle).then_some(match self.is_keyless {
+            true => Kind::Keyless,
+            false => Kind::Keyed,
+        })
+    }
+}
+
 /// Limit that a new connection can reach.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
@@ -180,43 +245,31 @@ enum Limit {
 
 impl Limit {
     fn is_met(self, open: &OpenConnections, limits: &Limits) -> bool {
-        match self {
-            Self::Address(address) => open.at(address).is_some_and(|at| {
-                at.all >= limits.per_address || at.keyless.len() >= limits.keyless_per_address()
-            }),
-            Self::Keyless => open.keyless.len() >= limits.keyless(),
-            Self::All => open.connections.len() >= limits.connections,
-        }
-    }
-
-    /// Returns a closed connection whose end makes room. It has presented a key.
-    fn closed(self, open: &OpenConnections, limits: &Limits) -> Option<u64> {
-        let closed = match self {
-            Self::Address(address) => {
-                let at = open.at(address)?;
-                (at.all >= limits.per_address).then_some(&at.closed)?
+        open.count(self).is_some_and(|count| match self {
+            Self::Address(_) => {
+                count.all >= limits.per_address || count.keyless >= limits.keyless_per_address()
             }
-            Self::Keyless => return None,
-            Self::All => &open.closed,
-        };
-        closed.first().copied()
+            Self::Keyless => count.keyless >= limits.keyless(),
+            Self::All => count.all >= limits.connections,
+        })
     }
 
-    /// Returns the connection to examine first. If a limit of keyless connections is reached, it needn't be idle yet:
-    /// if it has presented a key since, recounting it makes room.
-    fn candidate(self, open: &OpenConnections, now: u64) -> Option<(u64, u64)> {
-        let first = |queue: &Queue| queue.first().copied();
-        let idle = |queue: &Queue| first(queue).filter(|(due, _)| *due <= now);
+    /// Returns true if a connection counts for this limit.
+    fn covers(self, entry: &Entry) -> bool {
         match self {
-            Self::Address(address) => first(&open.at(address)?.keyless),
-            Self::Keyless => first(&open.keyless),
-            Self::All => idle(&open.keyless).or_else(|| idle(&open.keyed)),
+            Self::Address(address) => entry.address == address,
+            Self::Keyless | Self::All => true,
         }
     }
 
-    /// Returns true if closing a connection of this caller makes room.
-    fn includes(self, caller: Caller) -> bool {
-        matches!(self, Self::All) || caller == Caller::WithoutKey
+    /// Returns true if closing a connection of this kind makes room.
+    fn frees(self, kind: Kind, open: &OpenConnections, limits: &Limits) -> bool {
+        let all = open.count(self).map_or(0, |count| count.all);
+        match (self, kind) {
+            (Self::All, _) | (_, Kind::Keyless) => true,
+            (Self::Address(_), Kind::Closed) => all >= limits.per_address,
+            (Self::Keyless, Kind::Closed) | (_, Kind::Keyed) => false,
+        }
     }
 
     fn refusal(self) -> Refusal {
@@ -276,25 +329,22 @@ mod tests {
         drop(open);
         let left = admission.open.lock().unwrap();
         assert_eq!((left.connections.len(), left.by_address.len()), (0, 0));
-        assert_eq!((left.keyless.len(), left.closing), (0, 0));
+        assert_eq!((left.all.all, left.all.keyless, left.closing), (0, 0, 0));
     }
 
-    /// Returns an admission that started long ago, so that connections of a test can have been idle for long.
-    fn aged(connections: usize, per_address: usize) -> Arc<Admission> {
+    /// Returns an admission that always searches.
+    fn searching(connections: usize, per_address: usize) -> Arc<Admission> {
         let mut admission = admission(connections, per_address);
-        let start = Instant::now() - Duration::from_secs(1000);
-        Arc::get_mut(&mut admission).unwrap().start = start;
+        Arc::get_mut(&mut admission).unwrap().search_pause = Duration::ZERO;
         admission
     }
 
     /// Makes a connection idle for so long.
     fn idle(admission: &Admission, admitted: &Admitted, time: Duration) {
-        let mut open = admission.open.lock().unwrap();
-        let mut entry = open.remove(admitted.number).unwrap();
         let presence = Presence::idle_for(time, admitted.presence.caller());
+        let mut open = admission.open.lock().unwrap();
+        let entry = open.connections.get_mut(&admitted.number).unwrap();
         entry.presence = Arc::new(presence);
-        entry.due = admission.due(&entry.presence, 0);
-        open.insert(admitted.number, entry);
     }
 
     #[test]
@@ -309,7 +359,7 @@ mod tests {
 
     #[test]
     fn idlest_keyless_connection_is_closed_first() {
-        let admission = aged(4, 4);
+        let admission = searching(4, 4);
         let all = [(5, true), (40, true), (10, false), (20, false)].map(|(seconds, has_key)| {
             let admitted = admit(&admission, "192.0.2.9").unwrap();
             if has_key {
@@ -341,12 +391,12 @@ mod tests {
 
     #[test]
     fn idle_connection_is_found_among_many_in_use() {
-        let admission = aged(1000, 1000);
+        let admission = searching(1000, 1000);
         let all: Vec<Admitted> = (0..750)
             .map(|_| {
                 let admitted = admit(&admission, "192.0.2.9").unwrap();
                 idle(&admission, &admitted, Duration::from_secs(60));
-                // In use since then; the queue doesn't know.
+                // In use since then.
                 let open = admission.open.lock().unwrap();
                 open.connections[&admitted.number].presence.use_for(50);
                 drop(open);
@@ -360,7 +410,7 @@ mod tests {
 
     #[test]
     fn connections_in_use_are_not_closed() {
-        let admission = aged(1, 1);
+        let admission = searching(1, 1);
         let first = admit(&admission, "192.0.2.1").unwrap();
         idle(&admission, &first, Duration::from_secs(60));
         let presence = {
@@ -379,7 +429,7 @@ mod tests {
 
     #[test]
     fn keyless_connections_have_a_smaller_share() {
-        let admission = aged(1000, 100);
+        let admission = searching(1000, 100);
         let keyless = [0; 50].map(|_| admit(&admission, "192.0.2.1").unwrap());
         let refused = admit(&admission, "192.0.2.1");
         assert_eq!(refused.unwrap_err(), Refusal::Address);

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -13,16 +13,15 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::admission::Admitted;
 use super::http1::http1_builder;
-use super::http2::{Activity, ConnectionState, Streams};
+use super::http2::Streams;
 use super::presence::Presence;
-use super::reading::{Http1Watch, Http2Watch, Progress};
+use super::reading::{Http1Watch, Progress};
 use super::sent_body::SentBody;
 use super::socket::{ClientSocket, TimedSocket, Timeouts};
 use super::tls::{Certificates, HTTP2};
 use crate::http::body::budget::Account;
-use crate::http::parking;
+use crate::http::connection;
 use crate::http::service::Service;
 use crate::metrics::table::Caller;
 
@@ -85,14 +84,14 @@ pub(super) struct Connection {
     pub(super) phase: watch::Receiver<Phase>,
 }
 
-/// State of an HTTP/2 connection that its requests use. It ends with frames of its own, and parks nothing.
+/// State of an HTTP/2 connection that its requests use. It ends with frames of its own.
 #[derive(Debug)]
 struct Http2State {
     presence: Arc<Presence>,
     account: Account,
 }
 
-impl parking::Connection for Http2State {
+impl connection::Connection for Http2State {
     fn account(&self) -> &Account {
         &self.account
     }
@@ -104,17 +103,17 @@ impl parking::Connection for Http2State {
 
 impl Connection {
     /// Serves a TCP connection until it ends.
-    pub(super) async fn serve_tcp(self, socket: TcpStream, admitted: &Admitted) {
+    pub(super) async fn serve_tcp(self, socket: TcpStream, presence: Arc<Presence>) {
         // Responses are written whole; waiting to fill a segment would only delay them.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
         }
         match &self.shared.certificates {
-            None => self.serve_http1(socket, admitted).await,
+            None => self.serve_http1(socket, presence).await,
             Some(certificates) => {
                 let certificates = Arc::clone(certificates);
                 // Boxed, so that plain connections need no room for it.
-                Box::pin(self.serve_tls(socket, admitted, certificates)).await;
+                Box::pin(self.serve_tls(socket, presence, certificates)).await;
             }
         }
     }
@@ -123,24 +122,23 @@ impl Connection {
     async fn serve_tls(
         self,
         socket: TcpStream,
-        admitted: &Admitted,
+        presence: Arc<Presence>,
         certificates: Arc<Certificates>,
     ) {
-        let presence = &admitted.presence;
         let acceptor = TlsAcceptor::from(certificates.config());
         let handshake =
             tokio::time::timeout(self.shared.timeouts.handshake, acceptor.accept(socket));
         let handshake = tokio::select! {
             outcome = handshake => outcome,
-            () = presence.evicted() => return self.shared.note_evicted(presence),
+            () = presence.evicted() => return self.shared.note_evicted(&presence),
         };
         let failed = match handshake {
             Ok(Ok(socket)) => {
                 return match socket.get_ref().1.alpn_protocol() {
                     Some(protocol) if protocol == HTTP2 => {
-                        self.serve_http2(socket, Arc::clone(presence)).await;
+                        self.serve_http2(socket, presence).await;
                     }
-                    _ => self.serve_http1(socket, admitted).await,
+                    _ => self.serve_http1(socket, presence).await,
                 };
             }
             Ok(Err(error)) => error.to_string(),
@@ -156,13 +154,7 @@ impl Connection {
         S: ClientSocket + Send + 'static,
     {
         let timeouts = self.shared.timeouts;
-        let activity = Arc::new(Activity::new(timeouts, Arc::clone(&presence)));
-        let unsent = presence.unsent();
-        let socket = TimedSocket::new(
-            socket,
-            &timeouts,
-            Http2Watch::new(timeouts, Arc::clone(&unsent)),
-        );
+        let socket = TimedSocket::new(socket, &timeouts, Arc::clone(&presence), None);
         let (shared, remote) = (Arc::clone(&self.shared), self.remote);
         let state = Arc::new(Http2State {
             presence: Arc::clone(&presence),
@@ -172,11 +164,15 @@ impl Connection {
             let (shared, state) = (Arc::clone(&shared), Arc::clone(&state));
             async move {
                 let service = &shared.service;
-                let served = service.serve(request, remote.into(), &*state, None).await;
-                served.map(|answer| answer.map(SentBody::new))
+                let answer = service.serve(request, remote.into(), &*state).await;
+                Ok::<_, Infallible>(answer.map(SentBody::new))
             }
         });
-        let connection = http2::Builder::new(Streams(Arc::clone(&activity)))
+        let streams = Streams {
+            presence: Arc::clone(&presence),
+            limit: timeouts.response,
+        };
+        let connection = http2::Builder::new(streams)
             .timer(TokioTimer::new())
             .max_concurrent_streams(MAX_STREAMS)
             .max_header_list_size(MAX_HEADER_LIST_BYTES)
@@ -187,34 +183,33 @@ impl Connection {
             .serve_connection(TokioIo::new(socket), answer);
         let mut connection = std::pin::pin!(connection);
         let mut look = tokio::time::interval(HTTP2_CHECK_INTERVAL);
-        // Age of the connection when it was asked to end.
-        let mut asked: Option<Duration> = None;
+        // Time at which the connection was asked to end.
+        let mut asked: Option<Instant> = None;
+        let start = Instant::now();
         loop {
-            let must_end = tokio::select! {
+            tokio::select! {
                 ended = connection.as_mut() => return log_end(ended),
-                _ = self.phase.wait_for(|phase| *phase >= Phase::Closing), if asked.is_none() => true,
+                _ = self.phase.wait_for(|phase| *phase >= Phase::Closing), if asked.is_none() => {}
                 () = presence.evicted() => break,
-                _ = look.tick() => match (activity.state(), asked) {
-                    (ConnectionState::Stalled, _) => {
-                        return tracing::debug!("closed a connection: client idle or not reading");
-                    }
-                    (ConnectionState::Idle, None) => true,
-                    (ConnectionState::Busy, None) => activity.age() >= timeouts.age,
-                    (_, Some(asked)) => {
-                        let waited = activity.age() - asked;
-                        let is_sent = activity.is_quiet() && !unsent.load(Ordering::Relaxed);
-                        let is_over = is_sent && waited >= QUIET_CLOSE_TIMEOUT;
-                        if is_over || waited >= CLOSE_TIMEOUT {
+                _ = look.tick() => {
+                    let idle = presence.idle_since().map(|since| since.elapsed());
+                    if let Some(asked) = asked {
+                        let limit = idle.map_or(CLOSE_TIMEOUT, |_| QUIET_CLOSE_TIMEOUT);
+                        if asked.elapsed() >= limit {
                             return;
                         }
-                        false
+                        continue;
                     }
-                },
-            };
-            if must_end {
-                asked = Some(activity.age());
-                connection.as_mut().graceful_shutdown();
+                    if !presence.has_asked() && start.elapsed() >= timeouts.head {
+                        return tracing::debug!("closed a connection: no request came");
+                    }
+                    if idle.is_none_or(|idle| idle < timeouts.idle) && start.elapsed() < timeouts.age {
+                        continue;
+                    }
+                }
             }
+            asked = Some(Instant::now());
+            connection.as_mut().graceful_shutdown();
         }
         self.shared.note_evicted(&presence);
         connection.as_mut().graceful_shutdown();
@@ -228,7 +223,7 @@ impl Connection {
     {
         let timeouts = &self.shared.timeouts;
         let reading = Http1Watch::new(*timeouts, Progress::default());
-        let socket = TimedSocket::new(socket, timeouts, reading);
+        let socket = TimedSocket::new(socket, timeouts, Arc::default(), Some(reading));
         let answer = service_fn(move |request| {
             let answer = self.shared.service.turn_away(request, self.remote.into());
             std::future::ready(Ok::<_, Infallible>(answer))

@@ -74,15 +74,16 @@ impl fmt::Display for Address {
     }
 }
 
-/// Listening socket.
+/// Listening socket, of the standard library or of the runtime.
 #[derive(Debug)]
-pub enum Listener {
+pub enum Listener<T = TcpListener, U = UnixListener> {
     /// TCP socket.
-    Tcp(TcpListener),
-    /// TCP socket of systemd, which outlives this server.
-    PassedTcp(TcpListener),
+    Tcp(T),
+    /// TCP socket of systemd, which outlives this server: connections that this server doesn't accept go to the next process
+    /// that listens on it.
+    PassedTcp(T),
     /// Unix socket, with its file if this server created it.
-    Unix(UnixListener, Option<SocketFile>),
+    Unix(U, Option<SocketFile>),
 }
 
 impl Listener {

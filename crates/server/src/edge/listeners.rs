@@ -5,10 +5,10 @@ use std::io;
 use std::net::IpAddr;
 use std::task::{Context, Poll};
 
-use socket2::{SockFilter, SockRef};
+use socket2::{SockFilter, SockRef, Socket};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::listen::{Listener, SocketFile};
+use super::listen::Listener;
 
 /// An accepted connection.
 pub(super) enum Accepted {
@@ -25,15 +25,7 @@ impl Accepted {
     }
 }
 
-/// Asynchronous listener.
-#[derive(Debug)]
-enum AsyncListener {
-    Tcp(TcpListener),
-    /// TCP socket of systemd: connections that this server doesn't accept go to the next process that listens on it.
-    PassedTcp(TcpListener),
-    /// Unix socket, with its file if this server created it.
-    Unix(UnixListener, Option<SocketFile>),
-}
+type AsyncListener = Listener<TcpListener, UnixListener>;
 
 fn to_async(listener: Listener) -> io::Result<AsyncListener> {
     let tcp = |listener: std::net::TcpListener| {
@@ -41,11 +33,11 @@ fn to_async(listener: Listener) -> io::Result<AsyncListener> {
         TcpListener::from_std(listener)
     };
     Ok(match listener {
-        Listener::Tcp(listener) => AsyncListener::Tcp(tcp(listener)?),
-        Listener::PassedTcp(listener) => AsyncListener::PassedTcp(tcp(listener)?),
+        Listener::Tcp(listener) => Listener::Tcp(tcp(listener)?),
+        Listener::PassedTcp(listener) => Listener::PassedTcp(tcp(listener)?),
         Listener::Unix(listener, file) => {
             listener.set_nonblocking(true)?;
-            AsyncListener::Unix(UnixListener::from_std(listener)?, file)
+            Listener::Unix(UnixListener::from_std(listener)?, file)
         }
     })
 }
@@ -96,42 +88,34 @@ impl AsyncListener {
     }
 
     /// Accepts what is queued, and closes. It calls the system directly: the runtime would first wait for an event.
-    fn close(self) -> io::Result<Vec<Accepted>> {
-        Ok(match self {
-            Self::Tcp(listener) | Self::PassedTcp(listener) => {
-                let listener = listener.into_std()?;
-                accept_ready(|| {
-                    let (socket, remote) = listener.accept()?;
-                    socket.set_nonblocking(true)?;
-                    Ok(Accepted::Tcp(TcpStream::from_std(socket)?, remote.ip()))
-                })
-            }
-            Self::Unix(listener, _) => {
-                let listener = listener.into_std()?;
-                accept_ready(|| {
-                    let (socket, _) = listener.accept()?;
-                    socket.set_nonblocking(true)?;
-                    Ok(Accepted::Unix(UnixStream::from_std(socket)?))
-                })
-            }
-        })
-    }
-}
-
-/// Returns all connections that can be accepted without waiting.
-fn accept_ready(mut accept: impl FnMut() -> io::Result<Accepted>) -> Vec<Accepted> {
-    let mut all = Vec::new();
-    loop {
-        match accept() {
-            Ok(accepted) => all.push(accepted),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return all,
-            Err(error) => {
-                tracing::warn!(%error, "connections that wait can't be accepted");
-                return all;
+    fn close(self) -> Vec<Accepted> {
+        let socket = match &self {
+            Self::Tcp(listener) | Self::PassedTcp(listener) => SockRef::from(listener),
+            Self::Unix(listener, _) => SockRef::from(listener),
+        };
+        let mut all = Vec::new();
+        loop {
+            match accept_ready(&socket) {
+                Ok(accepted) => all.push(accepted),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return all,
+                Err(error) => {
+                    tracing::warn!(%error, "connections that wait can't be accepted");
+                    return all;
+                }
             }
         }
     }
+}
+
+/// Accepts a connection without waiting.
+fn accept_ready(socket: &Socket) -> io::Result<Accepted> {
+    let (socket, remote) = socket.accept()?;
+    socket.set_nonblocking(true)?;
+    Ok(match remote.as_socket() {
+        Some(remote) => Accepted::Tcp(TcpStream::from_std(socket.into())?, remote.ip()),
+        None => Accepted::Unix(UnixStream::from_std(socket.into())?),
+    })
 }
 
 /// All listeners of a server.
@@ -155,14 +139,10 @@ impl Listeners {
 
     /// Closes all listeners; returns the connections in their queues.
     pub(super) fn close(self) -> Vec<Accepted> {
-        let mut accepted = Vec::new();
-        for listener in self.all {
-            match listener.close() {
-                Ok(accept_ready) => accepted.extend(accept_ready),
-                Err(error) => tracing::warn!(%error, "connections that wait can't be accepted"),
-            }
-        }
-        accepted
+        self.all
+            .into_iter()
+            .flat_map(AsyncListener::close)
+            .collect()
     }
 
     /// Returns the next connection of any listener.

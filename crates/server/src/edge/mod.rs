@@ -5,11 +5,11 @@
 //! - [`listen`]: addresses, Unix sockets, sockets that systemd opened
 //! - [`tls`]: certificates and their reload
 //! - [`server`]: accept loop and shutdown; `listeners`: the listeners, which close without losing connections
-//! - `connection`: one connection of either protocol; `http1`: of HTTP/1.1, whose waiting requests are parked
-//! - `socket`: time limits for reading and writing; `reading`: read deadlines of each protocol
-//! - `http2`: time limits that only HTTP/2 needs, for streams and idle connections; `sent_body`: its bodies
-//! - [`admission`]: limits of connections, and which one is closed for another; `limits`: their numbers; `open`: open connections; `presence`:
-//!   use of one connection
+//! - `connection`: one connection of either protocol; `http1`: of HTTP/1.1
+//! - `socket`: time limits for reading and writing; `reading`: read deadlines of HTTP/1.1
+//! - `http2`: time limit of the streams of HTTP/2; `sent_body`: their bodies
+//! - [`admission`]: limits of connections, and which one is closed for another; `limits`: their numbers; `presence`: use of one
+//!   connection
 //! - [`descriptors`]: limit of file descriptors
 //! - [`systemd`]: messages to the service manager
 
@@ -21,7 +21,6 @@ mod http2;
 mod limits;
 pub mod listen;
 mod listeners;
-mod open;
 pub(crate) mod presence;
 pub(crate) mod reading;
 mod sent_body;

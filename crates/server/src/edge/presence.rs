@@ -1,7 +1,6 @@
 //! Use of one connection, recorded by its tasks: idle time, and whether a valid key was presented. `admission` reads it
 //! to choose the connection that is closed for another.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -17,9 +16,12 @@ pub(crate) struct Presence {
     requests: AtomicUsize,
     /// End of the last response, in milliseconds after the start.
     idle_since: AtomicU64,
-    /// True while bytes wait to be sent; shared with the socket.
-    unsent: Arc<AtomicBool>,
+    /// True while bytes wait to be sent.
+    unsent: AtomicBool,
     has_key: AtomicBool,
+    /// True if a request waits for changes, and the client has closed its side.
+    is_closed: AtomicBool,
+    closed: Notify,
     evicted: Notify,
 }
 
@@ -29,8 +31,10 @@ impl Default for Presence {
             start: Instant::now(),
             requests: AtomicUsize::new(0),
             idle_since: AtomicU64::new(0),
-            unsent: Arc::default(),
+            unsent: AtomicBool::new(false),
             has_key: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            closed: Notify::new(),
             evicted: Notify::new(),
         }
     }
@@ -71,17 +75,46 @@ impl Presence {
         }
     }
 
-    /// Returns the flag that the socket sets while bytes wait to be sent.
-    pub(super) fn unsent(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.unsent)
+    /// Records whether bytes wait to be sent.
+    pub(super) fn note_unsent(&self, waits: bool) {
+        self.unsent.store(waits, Ordering::Relaxed);
+    }
+
+    /// Returns true while bytes wait to be sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent.load(Ordering::Relaxed)
+    }
+
+    /// Records that a request waits for changes, and that the client has closed its side.
+    pub(super) fn note_closed(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.closed.notify_one();
+    }
+
+    /// Waits until the client closes its side while a request waits for changes.
+    pub(super) async fn closed(&self) {
+        self.closed.notified().await;
+    }
+
+    /// Returns true if a request waits for changes, and the client has closed its side.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if a request has been answered, or is being answered.
+    pub(super) fn has_asked(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) > 0 || self.idle_since.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns the end of the last response, or the start.
+    pub(super) fn last_use(&self) -> Instant {
+        self.start + Duration::from_millis(self.idle_since.load(Ordering::Relaxed))
     }
 
     /// Returns the time since which the connection is idle; none while a request is in flight or bytes wait to be sent.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        let in_use =
-            self.requests.load(Ordering::Relaxed) > 0 || self.unsent.load(Ordering::Relaxed);
-        let since = Duration::from_millis(self.idle_since.load(Ordering::Relaxed));
-        (!in_use).then(|| self.start + since)
+        let in_use = self.requests.load(Ordering::Relaxed) > 0 || self.has_unsent();
+        (!in_use).then(|| self.last_use())
     }
 
     /// Tells the connection to close for another.

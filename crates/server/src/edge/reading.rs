@@ -1,5 +1,4 @@
-//! Read deadlines: the time for which a client may send nothing depends on what has begun to arrive, which differs by
-//! protocol.
+//! Read deadlines of HTTP/1.1: the time for which a client may send nothing depends on what has begun to arrive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,18 +7,6 @@ use memchr::{memchr, memchr2};
 use tokio::time::Instant;
 
 use super::socket::Timeouts;
-
-/// Watches the bytes that arrive.
-pub(crate) trait ReadWatch {
-    /// Records bytes that arrived.
-    fn note(&mut self, bytes: &[u8]);
-    /// Records that bytes were written.
-    fn note_written(&mut self);
-    /// Records whether bytes wait for the client to read.
-    fn note_unsent(&mut self, _waits: bool) {}
-    /// Returns the time until which nothing more may arrive, or none if there is no limit.
-    fn deadline(&mut self) -> Option<Instant>;
-}
 
 /// Progress of an HTTP/1.1 connection, shared by its service and its socket.
 #[derive(Debug, Clone, Default)]
@@ -30,19 +17,16 @@ struct ProgressState {
     answering: AtomicBool,
     answered: AtomicU64,
     reading_head: AtomicBool,
-    /// True while bytes wait to be sent; shared with the watcher of the connection.
-    unsent: Arc<AtomicBool>,
+    /// True while the request waits for changes, and its client hasn't closed its side.
+    awaits_end: AtomicBool,
     /// True if the target of the arriving request has a fragment.
     has_fragment: AtomicBool,
 }
 
 impl Progress {
-    /// Returns the progress of a new connection, which records in `unsent` whether bytes wait to be sent.
-    pub(crate) fn with_unsent(unsent: Arc<AtomicBool>) -> Self {
-        Self(Arc::new(ProgressState {
-            unsent,
-            ..ProgressState::default()
-        }))
+    /// Notices from now on, until the response is ready, if the client closes its side.
+    pub(super) fn await_end(&self) {
+        self.0.awaits_end.store(true, Ordering::Relaxed);
     }
 
     /// Returns true if the target of the arrived request had a fragment, which the parser drops.
@@ -66,6 +50,7 @@ impl Progress {
     pub(crate) fn end(&self) {
         self.0.answered.fetch_add(1, Ordering::Relaxed);
         self.0.answering.store(false, Ordering::Relaxed);
+        self.0.awaits_end.store(false, Ordering::Relaxed);
     }
 }
 
@@ -142,10 +127,9 @@ impl Http1Watch {
         self.read_by = None;
         self.progress.0.reading_head.store(true, Ordering::Relaxed);
     }
-}
 
-impl ReadWatch for Http1Watch {
-    fn note(&mut self, bytes: &[u8]) {
+    /// Records bytes that arrived.
+    pub(super) fn note(&mut self, bytes: &[u8]) {
         for byte in &bytes[bytes.len().saturating_sub(4)..] {
             self.last = self.last << 8 | u32::from(*byte);
         }
@@ -160,18 +144,25 @@ impl ReadWatch for Http1Watch {
         }
     }
 
-    fn note_unsent(&mut self, waits: bool) {
-        self.progress.0.unsent.store(waits, Ordering::Relaxed);
+    /// Returns true if the end of what the client sends has to be noticed although nothing is read.
+    pub(super) fn awaits_end(&self) -> bool {
+        self.progress.0.awaits_end.load(Ordering::Relaxed)
     }
 
-    /// Extends the deadline: a slow reader that makes progress isn't idle.
-    fn note_written(&mut self) {
+    /// Records that the client has closed its side.
+    pub(super) fn note_end(&self) {
+        self.progress.0.awaits_end.store(false, Ordering::Relaxed);
+    }
+
+    /// Records that bytes were written, which extends the deadline: a slow reader that makes progress isn't idle.
+    pub(super) fn note_written(&mut self) {
         if self.phase == ReadPhase::ForRequest {
             self.read_by = Some(Instant::now() + self.timeouts.idle);
         }
     }
 
-    fn deadline(&mut self) -> Option<Instant> {
+    /// Returns the time until which nothing more may arrive, or none if there is no limit.
+    pub(super) fn deadline(&mut self) -> Option<Instant> {
         if self.progress.0.answering.load(Ordering::Relaxed) {
             return None;
         }
@@ -188,132 +179,9 @@ impl ReadWatch for Http1Watch {
     }
 }
 
-/// Length of the preface of an HTTP/2 connection (RFC 9113, section 3.4), in bytes.
-const PREFACE: usize = 24;
-/// Length of a frame's head (RFC 9113, section 4.1), in bytes.
-const FRAME_HEAD: usize = 9;
-const HEADERS: u8 = 1;
-const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 4;
-
-/// Watch of HTTP/2: a deadline for each frame that has begun, and for heads of several frames. `http2` limits the time
-/// of a connection without requests.
-pub(crate) struct Http2Watch {
-    timeouts: Timeouts,
-    /// Bytes left to skip: the preface, then frames' payloads.
-    skip: usize,
-    head: [u8; FRAME_HEAD],
-    head_filled: usize,
-    /// True from a head's first frame to its last.
-    in_head: bool,
-    /// Deadline for the frame or head that has begun.
-    whole_by: Option<Instant>,
-    /// True while bytes wait to be sent; shared with the watcher of the connection.
-    unsent: Arc<AtomicBool>,
-}
-
-impl Http2Watch {
-    /// Returns the watch of a new connection, which begins with the preface.
-    pub(crate) fn new(timeouts: Timeouts, unsent: Arc<AtomicBool>) -> Self {
-        Self {
-            timeouts,
-            unsent,
-            skip: PREFACE,
-            head: [0; FRAME_HEAD],
-            head_filled: 0,
-            in_head: false,
-            whole_by: Some(Instant::now() + timeouts.head),
-        }
-    }
-
-    fn is_whole(&self) -> bool {
-        self.skip == 0 && self.head_filled == 0 && !self.in_head
-    }
-
-    /// Consumes the next bytes of a frame; returns the rest.
-    fn take<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
-        if self.skip > 0 {
-            let skipped = self.skip.min(bytes.len());
-            self.skip -= skipped;
-            return &bytes[skipped..];
-        }
-        let taken = (FRAME_HEAD - self.head_filled).min(bytes.len());
-        self.head[self.head_filled..][..taken].copy_from_slice(&bytes[..taken]);
-        self.head_filled += taken;
-        if self.head_filled == FRAME_HEAD {
-            self.head_filled = 0;
-            let [a, b, c, kind, flags, ..] = self.head;
-            self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
-            if matches!(kind, HEADERS | CONTINUATION) {
-                self.in_head = flags & END_HEADERS == 0;
-            }
-        }
-        &bytes[taken..]
-    }
-}
-
-impl ReadWatch for Http2Watch {
-    fn note(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            bytes = self.take(bytes);
-            if self.is_whole() {
-                self.whole_by = None;
-            }
-        }
-        if !self.is_whole() && self.whole_by.is_none() {
-            self.whole_by = Some(Instant::now() + self.timeouts.head);
-        }
-    }
-
-    fn note_written(&mut self) {}
-
-    fn note_unsent(&mut self, waits: bool) {
-        self.unsent.store(waits, Ordering::Relaxed);
-    }
-
-    fn deadline(&mut self) -> Option<Instant> {
-        self.whole_by
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Returns a frame with a payload of `length` bytes.
-    fn frame(kind: u8, flags: u8, length: u8) -> Vec<u8> {
-        let mut frame = vec![0, 0, length, kind, flags, 0, 0, 0, 1];
-        frame.resize(FRAME_HEAD + usize::from(length), b'x');
-        frame
-    }
-
-    /// Returns, for each byte, true if the watch waits for more after it.
-    fn waits(stream: &[u8]) -> Vec<bool> {
-        let mut frames = Http2Watch::new(Timeouts::default(), Arc::default());
-        frames.note(&[b'p'; PREFACE]);
-        let step = |byte: &u8| {
-            frames.note(&[*byte]);
-            frames.deadline().is_some()
-        };
-        stream.iter().map(step).collect()
-    }
-
-    #[test]
-    fn partial_frame_or_head_has_a_deadline() {
-        const SETTINGS: u8 = 4;
-        let whole = frame(SETTINGS, 0, 3);
-        let phase = waits(&whole);
-        assert!(phase[..11].iter().all(|waits| *waits), "{phase:?}");
-        assert!(!phase[11]);
-        assert!(!waits(&frame(HEADERS, END_HEADERS, 5))[13]);
-        let half = frame(HEADERS, 0, 5);
-        assert!(waits(&half).iter().all(|waits| *waits));
-        let rest = [half.clone(), frame(CONTINUATION, END_HEADERS, 2)].concat();
-        assert_eq!(waits(&rest).last(), Some(&false));
-        let more = [half, frame(CONTINUATION, 0, 2)].concat();
-        assert_eq!(waits(&more).last(), Some(&true));
-        assert_eq!(waits(&frame(SETTINGS, 0, 0)).last(), Some(&false));
-    }
 
     #[test]
     fn only_complete_heads_end_like_heads() {

@@ -1,15 +1,14 @@
-//! Bodies of HTTP/2, in pieces that report when the client read them.
+//! Bodies of HTTP/2, in pieces of a length that suits its windows.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use hyper::body::{Frame, SizeHint};
 
-use super::http2::Stream;
+use super::http2::begin_response;
 use crate::http::body::{Body, Outdated};
 
 /// Maximum length of a piece, in bytes: at most one piece remains when a stream is reset. It fits into one frame, and
@@ -17,25 +16,20 @@ use crate::http::body::{Body, Outdated};
 /// its rest would be a tiny frame of its own, and clients close connections with too many small frames.
 const PIECE_BYTES: usize = 65_535 / 5;
 
-/// Response body in pieces that report when they were read.
+/// Response body in pieces.
 pub(super) struct SentBody {
     body: Body,
     /// Rest of the string that is being passed to hyper.
     rest: Bytes,
-    stream: Option<Arc<Stream>>,
 }
 
 impl SentBody {
     /// Returns the body of the response to this task's stream.
     pub(super) fn new(body: Body) -> Self {
-        let stream = Stream::current();
-        if let Some(stream) = &stream {
-            stream.begin_sending();
-        }
+        begin_response();
         Self {
             body,
             rest: Bytes::new(),
-            stream,
         }
     }
 }
@@ -48,7 +42,7 @@ impl hyper::body::Body for SentBody {
         mut self: Pin<&mut Self>,
         _context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, Outdated>>> {
-        let mut piece = Piece::of(self.stream.clone());
+        let mut piece = Piece::default();
         while piece.length < PIECE_BYTES {
             if self.rest.is_empty() {
                 match self.body.next_string() {
@@ -73,27 +67,17 @@ impl hyper::body::Body for SentBody {
     }
 }
 
-/// Piece of a body, of one or several strings, which becomes one frame. It keeps its stream alive until all of it was
-/// written to the socket.
+/// Piece of a body, of one or several strings, which becomes one frame.
 #[derive(Default)]
 pub(super) struct Piece {
     first: Bytes,
     rest: VecDeque<Bytes>,
     length: usize,
-    stream: Option<Arc<Stream>>,
 }
 
 impl Piece {
-    /// Returns an empty piece.
-    pub(super) fn of(stream: Option<Arc<Stream>>) -> Self {
-        Self {
-            stream,
-            ..Self::default()
-        }
-    }
-
     /// Appends a string, which must not be empty.
-    pub(super) fn push(&mut self, string: Bytes) {
+    fn push(&mut self, string: Bytes) {
         self.length += string.len();
         match self.first.is_empty() {
             true => self.first = string,
@@ -128,9 +112,6 @@ impl Buf for Piece {
             self.first = self.rest.pop_front().unwrap_or_default();
         }
         self.first.advance(left);
-        if let Some(stream) = &self.stream {
-            stream.note_taken();
-        }
     }
 }
 

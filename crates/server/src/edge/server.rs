@@ -207,9 +207,10 @@ impl Server {
             Ok(admitted) => {
                 let open = OpenConnection::new(metrics);
                 connections.spawn(async move {
+                    let presence = Arc::clone(&admitted.presence);
                     match accepted {
-                        Accepted::Tcp(socket, _) => connection.serve_tcp(socket, &admitted).await,
-                        Accepted::Unix(socket) => connection.serve_http1(socket, &admitted).await,
+                        Accepted::Tcp(socket, _) => connection.serve_tcp(socket, presence).await,
+                        Accepted::Unix(socket) => connection.serve_http1(socket, presence).await,
                     }
                     drop((admitted, open));
                 });

@@ -5,21 +5,25 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
 
-use super::reading::ReadWatch;
+use super::presence::Presence;
+use super::reading::Http1Watch;
 
 /// Time for which a connection is read from after its last response, so that the client can read it.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// Maximum number of bytes that are read behind a request that waits for changes, to notice if its client closes.
+const MAX_AHEAD: usize = 1024;
 
 /// Timeouts of connections and requests.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +34,8 @@ pub struct Timeouts {
     pub head: Duration,
     /// For the client to read any byte that is being written.
     pub write: Duration,
-    /// For the client to read any byte of one HTTP/2 stream.
-    pub stream: Duration,
+    /// For the client to read a response of HTTP/2, from when it is ready.
+    pub response: Duration,
     /// Between a response and the next request's first byte.
     pub idle: Duration,
     /// For a body to arrive.
@@ -46,7 +50,7 @@ impl Default for Timeouts {
             handshake: Duration::from_secs(5),
             head: Duration::from_secs(5),
             write: Duration::from_secs(10),
-            stream: Duration::from_secs(30),
+            response: Duration::from_secs(60),
             idle: Duration::from_secs(75),
             body: Duration::from_secs(10),
             age: Duration::from_secs(3600),
@@ -74,18 +78,7 @@ pub(crate) trait ClientSocket: AsyncRead + AsyncWrite + Unpin {
 
     /// Makes the system discard unread bytes when this is dropped.
     fn discard_unsent(&self);
-
-    /// Waits until the connection has failed. The end of what the client sends is no failure.
-    fn failed(&self) -> impl Future<Output = ()> + Send;
-
-    /// Waits until the client has closed its side: it sends no more, and mostly is gone. Bytes that it sent before that needn't
-    /// have been read.
-    fn closed(&self) -> impl Future<Output = ()> + Send;
 }
-
-/// Interest in the end of what a client sends, but not in bytes: without `PRIORITY` when the socket is registered, nothing but
-/// the end meets it.
-const CLOSED: Interest = Interest::PRIORITY;
 
 impl ClientSocket for TcpStream {
     fn limit_unsent(&self, bytes: u32) {
@@ -98,14 +91,6 @@ impl ClientSocket for TcpStream {
         // A closed socket has discarded them already.
         let _ = self.set_zero_linger();
     }
-
-    async fn failed(&self) {
-        let _ = self.ready(Interest::ERROR).await;
-    }
-
-    async fn closed(&self) {
-        let _ = self.ready(CLOSED).await;
-    }
 }
 
 impl ClientSocket for TlsStream<TcpStream> {
@@ -116,14 +101,6 @@ impl ClientSocket for TlsStream<TcpStream> {
     fn discard_unsent(&self) {
         self.get_ref().0.discard_unsent();
     }
-
-    fn failed(&self) -> impl Future<Output = ()> + Send {
-        self.get_ref().0.failed()
-    }
-
-    fn closed(&self) -> impl Future<Output = ()> + Send {
-        self.get_ref().0.closed()
-    }
 }
 
 impl ClientSocket for UnixStream {
@@ -132,22 +109,16 @@ impl ClientSocket for UnixStream {
 
     /// Does nothing: unread bytes are in the socket's own queue, which is dropped with it.
     fn discard_unsent(&self) {}
-
-    async fn failed(&self) {
-        let _ = self.ready(Interest::ERROR).await;
-    }
-
-    async fn closed(&self) {
-        let _ = self.ready(CLOSED).await;
-    }
 }
 
 /// Socket that fails if the client takes too long.
-pub(crate) struct TimedSocket<S: ClientSocket, R> {
+pub(crate) struct TimedSocket<S: ClientSocket> {
     socket: S,
-    reading: R,
-    /// Bytes that are read again before any others.
-    again: Bytes,
+    presence: Arc<Presence>,
+    /// Read deadlines of HTTP/1.1. `connection` limits the time without requests of HTTP/2, and its pings the time without frames.
+    reading: Option<Http1Watch>,
+    /// Bytes that arrived behind a request that waits for changes.
+    ahead: Vec<u8>,
     write_timeout: Duration,
     write_by: Option<Instant>,
     /// True if this socket counts in [`WIDE_SOCKETS`]; decided at its first response.
@@ -158,14 +129,20 @@ pub(crate) struct TimedSocket<S: ClientSocket, R> {
     write_timer: Pin<Box<Sleep>>,
 }
 
-impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
-    pub(crate) fn new(socket: S, timeouts: &Timeouts, reading: R) -> Self {
+impl<S: ClientSocket> TimedSocket<S> {
+    pub(crate) fn new(
+        socket: S,
+        timeouts: &Timeouts,
+        presence: Arc<Presence>,
+        reading: Option<Http1Watch>,
+    ) -> Self {
         // Both are reset before they are awaited.
         let (read_timer, write_timer) = (Instant::now(), Instant::now());
         Self {
             socket,
+            presence,
             reading,
-            again: Bytes::new(),
+            ahead: Vec::new(),
             write_timeout: timeouts.write,
             write_by: None,
             is_wide: None,
@@ -175,24 +152,33 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         }
     }
 
-    /// Waits until the connection has failed.
-    pub(crate) fn failed(&self) -> impl Future<Output = ()> + Send {
-        self.socket.failed()
-    }
-
-    /// Waits until the client has closed its side.
-    pub(crate) fn closed(&self) -> impl Future<Output = ()> + Send {
-        self.socket.closed()
-    }
-
-    /// Lets bytes that were read be read again.
-    pub(crate) fn read_again(&mut self, bytes: Bytes) {
-        self.again = bytes;
+    /// Notices the end of what the client sends while its request waits. Bytes before it are kept for the next read, up to a limit; behind more, the end
+    /// goes unnoticed.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let Some(reading) = self.reading.as_mut().filter(|reading| reading.awaits_end()) else {
+            return Ok(());
+        };
+        while self.ahead.len() < MAX_AHEAD {
+            let mut bytes = [0; 256];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut self.socket).poll_read(context, &mut buffer) {
+                Poll::Pending => break,
+                Poll::Ready(outcome) => outcome?,
+            }
+            if buffer.filled().is_empty() {
+                reading.note_end();
+                self.presence.note_closed();
+                break;
+            }
+            reading.note(buffer.filled());
+            self.ahead.extend_from_slice(buffer.filled());
+        }
+        Ok(())
     }
 
     /// Fails a pending read at its deadline.
     fn check_reading(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.reading.deadline() {
+        match self.reading.as_mut().and_then(Http1Watch::deadline) {
             Some(read_by) => wait_until(&mut self.read_timer, read_by, context),
             None => Poll::Pending,
         }
@@ -223,8 +209,10 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
     }
 
     fn note_written(&mut self, outcome: &Poll<io::Result<usize>>) {
-        if outcome.is_ready() {
-            self.reading.note_written();
+        if outcome.is_ready()
+            && let Some(reading) = &mut self.reading
+        {
+            reading.note_written();
         }
     }
 
@@ -233,7 +221,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
         outcome: Poll<io::Result<T>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
-        self.reading.note_unsent(outcome.is_pending());
+        self.presence.note_unsent(outcome.is_pending());
         if outcome.is_pending() {
             return self.check_writing(context).map(|waited| match waited {
                 Err(error) => Err(error),
@@ -245,7 +233,7 @@ impl<S: ClientSocket, R: ReadWatch> TimedSocket<S, R> {
     }
 }
 
-impl<S: ClientSocket, R> Drop for TimedSocket<S, R> {
+impl<S: ClientSocket> Drop for TimedSocket<S> {
     /// Discards unread bytes if the client stopped reading: the system would keep them.
     fn drop(&mut self) {
         if self.write_by.is_some() {
@@ -270,15 +258,16 @@ fn wait_until(
     Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
 }
 
-impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
+impl<S: ClientSocket> AsyncRead for TimedSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.again.is_empty() {
-            let length = self.again.len().min(buffer.remaining());
-            buffer.put_slice(&self.again.split_to(length));
+        if !self.ahead.is_empty() {
+            let length = self.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&self.ahead[..length]);
+            self.ahead.drain(..length);
             return Poll::Ready(Ok(()));
         }
         let filled = buffer.filled().len();
@@ -286,8 +275,10 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
             Poll::Pending => self.check_reading(context),
             Poll::Ready(outcome) => {
                 let arrived = &buffer.filled()[filled..];
-                if !arrived.is_empty() {
-                    self.reading.note(arrived);
+                if !arrived.is_empty()
+                    && let Some(reading) = &mut self.reading
+                {
+                    reading.note(arrived);
                 }
                 Poll::Ready(outcome)
             }
@@ -295,7 +286,7 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncRead for TimedSocket<S, R> {
     }
 }
 
-impl<S: ClientSocket, R: ReadWatch + Unpin> TimedSocket<S, R> {
+impl<S: ClientSocket> TimedSocket<S> {
     /// Reads and ignores further bytes until the client closes: closing a socket with unread bytes resets the
     /// connection, which may discard the end of a response that the client hasn't read.
     fn poll_linger(
@@ -323,7 +314,7 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> TimedSocket<S, R> {
     }
 }
 
-impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
+impl<S: ClientSocket> AsyncWrite for TimedSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -350,7 +341,9 @@ impl<S: ClientSocket, R: ReadWatch + Unpin> AsyncWrite for TimedSocket<S, R> {
         self.socket.is_write_vectored()
     }
 
+    /// Flushes. hyper does so after each of its steps, so also while a request waits.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_end(context)?;
         let outcome = Pin::new(&mut self.socket).poll_flush(context);
         self.track_write(outcome, context)
     }

@@ -45,7 +45,7 @@ pub(super) enum Deferred {
 }
 
 /// Results of the waits of a request.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Waited {
     /// Position since which nothing visible changed, after a wait.
     pub(super) moved: Option<Position>,
@@ -66,7 +66,10 @@ impl<'r> Admitted<'_, 'r> {
         } = self.app;
         // Boxed, so that requests that don't wait need no room for it.
         match deferred {
-            Deferred::Wait(wait) => waited.moved = Some(Box::pin(waits.wait(live, wait)).await),
+            Deferred::Wait(wait) => {
+                let closed = self.client.connection.closed();
+                waited.moved = Some(Box::pin(waits.wait(live, wait, closed)).await);
+            }
             Deferred::Look {
                 token,
                 key,

@@ -16,7 +16,8 @@
 //! - [`error`]: errors; `error/types` has a row for each error type
 //! - [`versions`]: the served API versions, each with its differences; `discounts`: the form of discounts that a response shows;
 //!   `visible`: what a key is shown
-//! - `service`, `pipeline`, `observe`: path of a request; `state`: state that all requests share
+//! - `service`, `pipeline`, `observe`: path of a request; `connection`: what it uses of its connection; `state`: state that all
+//!   requests share
 //! - `changes_path`, [`waits`]: path of the changes feed, and its waiting requests, which share `verdicts`
 //! - [`endpoints`]: product pages, products, texts, lists, the documentation
 //! - [`request`]: headers and queries; `request/parameters` has a row for each query parameter
@@ -30,7 +31,7 @@ pub mod access;
 pub mod access_log;
 pub mod body;
 mod changes_path;
-mod closed_waits;
+pub(crate) mod connection;
 pub(crate) mod discounts;
 pub mod endpoints;
 pub mod error;
@@ -38,7 +39,6 @@ pub mod error;
 pub mod fuzzing;
 mod observe;
 pub mod openapi;
-pub(crate) mod parking;
 mod pipeline;
 pub mod request;
 pub mod response;

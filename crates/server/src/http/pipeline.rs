@@ -19,9 +19,9 @@ use super::access::quota::KeyQuota;
 use super::access::simulation;
 use super::access_log::RequestLogContext;
 use super::changes_path::{Deferred, Waited};
+use super::connection::Connection;
 use super::endpoints::{Found, texts};
 use super::error::ApiError;
-use super::parking::{Connection, ParkedWait, can_park};
 use super::request::version::X_API_VERSION;
 use super::request::{HasFragment, host, parameters, version};
 use super::response::resource::{Resource, SendContext};
@@ -47,8 +47,6 @@ pub(super) struct Client<'c> {
     pub(super) peer: Peer,
     /// Its connection.
     pub(super) connection: &'c dyn Connection,
-    /// Results of the waits of a request that was parked.
-    pub(super) waited: Waited,
 }
 
 /// A request that was admitted.
@@ -69,12 +67,6 @@ pub(super) enum Outcome<'s> {
     Deferred(Deferred),
     /// A resource, or the error that there is none: both cost quota.
     NeedsQuota(Result<Resource<'s>, ApiError>),
-}
-
-/// A response, or a wait to be parked.
-enum Attempt {
-    Answered(Response),
-    Parked(Box<ParkedWait>),
 }
 
 /// Admits a request by its size, `Host`, route and method, before its body is read.
@@ -115,21 +107,10 @@ pub(super) fn admit(
 
 impl<'r> Admitted<'_, 'r> {
     /// Answers the request.
-    ///
-    /// # Errors
-    ///
-    /// If it is to be parked.
-    pub(super) async fn answer(
-        &self,
-        log: &mut RequestLogContext<'r>,
-    ) -> Result<Response, Box<ParkedWait>> {
+    pub(super) async fn answer(&self, log: &mut RequestLogContext<'r>) -> Response {
         PanicPoint::Handler.pass();
         let response = match self.target.route.operation {
-            Operation::Keyed(operation) => match self.answer_keyed(operation, log).await {
-                Ok(Attempt::Parked(parked)) => return Err(parked),
-                Ok(Attempt::Answered(response)) => Ok(response),
-                Err(error) => Err(error),
-            },
+            Operation::Keyed(operation) => self.answer_keyed(operation, log).await,
             Operation::GetText => self.answer_public(self.text()).await,
             Operation::GetOpenapi => {
                 let query = self.request.uri.query();
@@ -142,7 +123,7 @@ impl<'r> Admitted<'_, 'r> {
                 self.answer_public(found).await
             }
         };
-        Ok(response.unwrap_or_else(Response::from))
+        response.unwrap_or_else(Response::from)
     }
 
     /// Answers a request that needs a key.
@@ -154,8 +135,8 @@ impl<'r> Admitted<'_, 'r> {
         &self,
         operation: KeyedOperation,
         log: &mut RequestLogContext<'r>,
-    ) -> Result<Attempt, ApiError> {
-        let mut waited = self.client.waited.clone();
+    ) -> Result<Response, ApiError> {
+        let mut waited = Waited::default();
         loop {
             self.wait_for_keys().await;
             let deferred = 'deferred: {
@@ -199,14 +180,7 @@ impl<'r> Admitted<'_, 'r> {
                 };
                 describe(response.headers_mut(), &mut quota, pause, log);
                 key.usage.counts.count_request();
-                return Ok(Attempt::Answered(response));
-            };
-            let connection = self.client.connection;
-            let deferred = match deferred {
-                Deferred::Wait(wait) if Box::pin(can_park(connection, wait.until)).await => {
-                    return Ok(Attempt::Parked(Box::new(ParkedWait { wait, waited })));
-                }
-                deferred => deferred,
+                return Ok(response);
             };
             let began = Instant::now();
             let is_rendering = matches!(deferred, Deferred::Render { .. });

@@ -3,9 +3,9 @@
 use std::future::poll_fn;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -22,9 +22,8 @@ use super::access::cors::preflight;
 use super::access_log::{AccessLog, Line, RequestLogContext, shown_method, shown_path};
 use super::body::Body;
 use super::body::budget::Account;
-use super::changes_path::Waited;
+use super::connection::{Connection, KeepAlive};
 use super::error::ApiError;
-use super::parking::{Connection, KeepAlive, Parked, ParkedWait, Resumed};
 use super::pipeline::{self, Admitted, Client};
 use super::request::request_id::{self, RequestIds, X_REQUEST_ID};
 use super::request::trace_id::trace_id;
@@ -59,22 +58,6 @@ struct Received<'r> {
     client: Client<'r>,
 }
 
-impl Received<'_> {
-    /// Goes on after a wait. Returns false if that panicked.
-    fn resume(&mut self, resumed: Resumed, log: &mut RequestLogContext<'_>) -> bool {
-        let Resumed {
-            started,
-            id,
-            wait_time,
-            waited,
-        } = resumed;
-        (self.started, self.id, log.waited) = (started, id, wait_time);
-        let is_sound = waited.is_some();
-        self.client.waited = waited.unwrap_or_default();
-        is_sound
-    }
-}
-
 impl Service {
     /// Creates the service of a server; a request's body may take `body_timeout` to arrive.
     ///
@@ -94,64 +77,22 @@ impl Service {
         })
     }
 
-    /// Answers one request, which may go on after its wait.
-    ///
-    /// # Errors
-    ///
-    /// If it is to wait apart from its connection's protocol, which only one does that can park.
+    /// Answers one request.
     // No `async fn`: its future, which each connection has, would have room for the request twice.
     pub(crate) fn serve<'s>(
         &'s self,
         request: Request<impl RequestBody + 's>,
         peer: Peer,
         connection: &'s dyn Connection,
-        resumed: Option<Box<Resumed>>,
-    ) -> impl Future<Output = Result<Response, Box<Parked>>> + 's {
+    ) -> impl Future<Output = Response> + 's {
         let (request, body) = request.into_parts();
         async move {
             let mut log = RequestLogContext::default();
             let mut received = self.receive(&request, peer, connection);
-            let is_sound = resumed.is_none_or(|resumed| received.resume(*resumed, &mut log));
-            let mut answer = match is_sound {
-                true => self.answer(body, &mut received, &mut log).await,
-                false => Ok(panicked(None)),
-            };
-            if let Ok(answer) = &mut answer {
-                self.finish(&received, answer, &log, connection.keep_alive());
-            }
-            answer.map_err(|parked| {
-                let Received { id, started, .. } = &received;
-                let parked = Parked::new(*parked, &request, id, *started, log.waited);
-                Box::new(parked)
-            })
+            let mut answer = self.answer(body, &mut received, &mut log).await;
+            self.finish(&received, &mut answer, &log, connection.keep_alive());
+            answer
         }
-    }
-
-    /// Waits apart from the connection. Returns the head of the request, to be read again, and what it goes on with. Once the
-    /// client has closed its side (`closed`), the wait may end for another one, or with its connection (`evicted`).
-    pub(crate) async fn wait(
-        &self,
-        parked: Box<Parked>,
-        closed: impl Future<Output = ()>,
-        evicted: impl Future<Output = ()>,
-    ) -> (Vec<u8>, Box<Resumed>) {
-        let began = Instant::now();
-        let (wait, head, mut resumed) = parked.into_parts();
-        let App { waits, live, .. } = &*self.app;
-        let (since, usage) = (wait.since, Arc::clone(&wait.place.usage));
-        let ended_early = waits.closed.ended_early(&usage, closed, evicted);
-        let mut wait = pin!(waits.wait(live, wait));
-        let moved = tokio::select! {
-            biased;
-            moved = poll_fn(|context| poll_caught(&mut resumed.id, wait.as_mut(), context)) => moved,
-            () = ended_early => Some(since),
-        };
-        resumed.waited = resumed.waited.take().filter(|_| moved.is_some());
-        if let Some(waited) = &mut resumed.waited {
-            waited.moved = moved;
-        }
-        resumed.wait_time += began.elapsed();
-        (head, Box::new(resumed))
     }
 
     /// Refuses the request of a connection beyond the limit.
@@ -178,7 +119,6 @@ impl Service {
             client: Client {
                 peer: self.app.access.proxies.client(peer, &request.headers),
                 connection,
-                waited: Waited::default(),
             },
         }
     }
@@ -234,15 +174,12 @@ impl Service {
         });
     }
 
-    /// # Errors
-    ///
-    /// If the request is to be parked.
     async fn answer<'r>(
         &self,
         body: impl RequestBody,
         received: &mut Received<'r>,
         log: &mut RequestLogContext<'r>,
-    ) -> Result<Response, Box<ParkedWait>> {
+    ) -> Response {
         let target = match pipeline::admit(&self.app, received.request, log) {
             Ok(target) => target,
             Err(error) => {
@@ -251,7 +188,7 @@ impl Service {
                 if !body.is_end_stream() {
                     close_after(&mut answer);
                 }
-                return Ok(answer);
+                return answer;
             }
         };
         // RFC 9112, section 6.1: a length beside chunks may be an attempt to smuggle a request in, and hyper doesn't
@@ -259,11 +196,11 @@ impl Service {
         let is_last =
             !body.is_end_stream() && received.request.headers.contains_key(TRANSFER_ENCODING);
         if let Err(error) = self.drain(body).await {
-            return Ok(last_answer(error));
+            return last_answer(error);
         }
         let mut answer = self.answer_admitted(received, &target, log).await;
-        if is_last && let Ok(answer) = &mut answer {
-            close_after(answer);
+        if is_last {
+            close_after(&mut answer);
         }
         answer
     }
@@ -288,16 +225,12 @@ impl Service {
 
     /// Runs an admitted request through the pipeline. Log messages of the thread get its id meanwhile; a panic becomes
     /// an error.
-    ///
-    /// # Errors
-    ///
-    /// If the request is to be parked.
     async fn answer_admitted<'r>(
         &self,
         received: &mut Received<'r>,
         target: &Target,
         log: &mut RequestLogContext<'r>,
-    ) -> Result<Response, Box<ParkedWait>> {
+    ) -> Response {
         let Received {
             request,
             id,
@@ -312,9 +245,17 @@ impl Service {
                 client,
             };
             let mut answer = pin!(admitted.answer(log));
-            poll_fn(|context| poll_caught(id, answer.as_mut(), context)).await
+            poll_fn(|context| {
+                let poll = AssertUnwindSafe(|| answer.as_mut().poll(context));
+                match request_id::during(id, || catch_unwind(poll)) {
+                    Ok(poll) => poll.map(Some),
+                    // The panic hook has logged it.
+                    Err(_) => Poll::Ready(None),
+                }
+            })
+            .await
         };
-        answered.unwrap_or_else(|| Ok(panicked(log.version)))
+        answered.unwrap_or_else(|| panicked(log.version))
     }
 
     /// Reads and discards a body, within limits of size and time.
@@ -340,20 +281,6 @@ impl Service {
             Ok(Err(_)) => Err(ApiError::unreadable_body()),
             Err(_) => Err(ApiError::plain(ErrorType::Timeout)),
         }
-    }
-}
-
-/// Polls a future of a request, whose id log messages get meanwhile. After a panic it is ready with `None`.
-fn poll_caught<F: Future>(
-    id: &mut HeaderValue,
-    future: Pin<&mut F>,
-    context: &mut Context<'_>,
-) -> Poll<Option<F::Output>> {
-    let poll = AssertUnwindSafe(|| future.poll(context));
-    match request_id::during(id, || catch_unwind(poll)) {
-        Ok(poll) => poll.map(Some),
-        // The panic hook has logged it.
-        Err(_) => Poll::Ready(None),
     }
 }
 

@@ -11,7 +11,7 @@ use vitrine_model::changes::{ChangesQuery, Position};
 use vitrine_model::key::{KeyTable, KeyUsage};
 
 use super::body::fair_queue::FairQueue;
-use super::closed_waits::ClosedWaits;
+use super::connection::Event;
 use super::request::changes_token::FilterDigest;
 use super::verdicts::{Interest, Outcome, Verdicts};
 use crate::live::{Feed, Live, VisibleFeed};
@@ -34,8 +34,6 @@ pub struct Waits {
     /// Results that waits share.
     pub(super) verdicts: Verdicts,
     draining: watch::Sender<bool>,
-    /// Waits whose clients have closed their side.
-    pub(super) closed: ClosedWaits,
     /// Number of requests that were answered at once because too many waited.
     pub refused: Counter,
 }
@@ -46,17 +44,26 @@ impl Default for Waits {
     }
 }
 
-/// Place of one wait, given back when it is dropped.
+/// Place of one wait, given back when it is dropped or released.
 #[derive(Debug)]
 pub(crate) struct Place {
     all: Arc<AtomicUsize>,
-    pub(super) usage: Arc<KeyUsage>,
+    usage: Arc<KeyUsage>,
+    is_held: bool,
+}
+
+impl Place {
+    fn release(&mut self) {
+        if std::mem::take(&mut self.is_held) {
+            self.all.fetch_sub(1, Ordering::Relaxed);
+            self.usage.waits.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.all.fetch_sub(1, Ordering::Relaxed);
-        self.usage.waits.fetch_sub(1, Ordering::Relaxed);
+        self.release();
     }
 }
 
@@ -83,7 +90,6 @@ impl Waits {
             turns: FairQueue::unbounded(),
             verdicts: Verdicts::default(),
             draining: watch::Sender::new(false),
-            closed: ClosedWaits::default(),
             refused: Counter::default(),
         }
     }
@@ -99,8 +105,7 @@ impl Waits {
         self.draining.send_replace(true);
     }
 
-    /// Returns a place for a wait of a key; `None` if too many wait, or if the server shuts down. At a limit, a wait whose client
-    /// has closed its side ends for it.
+    /// Returns a place for a wait of a key; `None` if too many wait, or if the server shuts down.
     pub(crate) fn place(&self, usage: &Arc<KeyUsage>) -> Option<Place> {
         // Taken before it is judged, so that it is given back in one way.
         let all = self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -108,14 +113,10 @@ impl Waits {
         let place = Place {
             all: Arc::clone(&self.waiting),
             usage: Arc::clone(usage),
+            is_held: true,
         };
-        let key_max = self.max.div_ceil(KEY_PART);
-        let has_room = !*self.draining.borrow()
-            && match (of_key < key_max, all < self.max) {
-                (true, true) => true,
-                (true, false) => self.closed.end_one(None),
-                (false, _) => self.closed.end_one(Some(usage)),
-            };
+        let has_room =
+            !*self.draining.borrow() && of_key < self.max.div_ceil(KEY_PART) && all < self.max;
         if !has_room {
             self.refused.increment();
         }
@@ -123,12 +124,14 @@ impl Waits {
     }
 
     /// Waits until something visible changes, the time is over, or the server shuts down. Returns the position since which
-    /// nothing visible changed.
+    /// nothing visible changed. Once the client has closed its side (`closed`), the wait holds no place: mostly nobody reads its
+    /// answer.
     // No `async fn`: its future would have room for the arguments twice, and thousands of these are held.
     pub(crate) fn wait<'w>(
         &'w self,
         live: &'w Live,
         mut wait: Wait,
+        mut closed: Event<'w>,
     ) -> impl Future<Output = Position> + 'w {
         let mut feeds = live.subscribe_feed();
         let mut draining = self.draining.subscribe();
@@ -145,6 +148,10 @@ impl Waits {
                     biased;
                     _ = draining.wait_for(|draining| *draining) => break,
                     changed = feeds.changed() => if changed.is_err() { break },
+                    () = &mut closed, if wait.place.is_held => {
+                        wait.place.release();
+                        continue;
+                    }
                     () = tokio::time::sleep_until(wait.until) => {}
                 }
                 // A search that takes longer goes on in the next turn.
@@ -244,6 +251,7 @@ pub(crate) async fn look(live: &Live, is_known: impl Fn(&Feed, &KeyTable) -> boo
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::pin::pin;
     use std::sync::Mutex;
     use std::task::{Context, Poll, Waker};
@@ -272,7 +280,8 @@ mod tests {
     async fn wait_for_a_turn_ends_with_the_drain() {
         let (waits, live) = (Waits::new(4), live());
         let _turn = waits.turns.try_take().expect("a turn");
-        let mut waiting = pin!(waits.wait(&live, wait_of(&waits, &Arc::default())));
+        let wait = wait_of(&waits, &Arc::default());
+        let mut waiting = pin!(waits.wait(&live, wait, Box::pin(pending())));
         let mut context = Context::from_waker(Waker::noop());
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         waits.end();
@@ -291,7 +300,7 @@ mod tests {
             let wait = wait_of(&waits, &usages[key]);
             let (waits, live, ended) = (Arc::clone(&waits), Arc::clone(&live), Arc::clone(&ended));
             tokio::spawn(async move {
-                waits.wait(&live, wait).await;
+                waits.wait(&live, wait, Box::pin(pending())).await;
                 ended.lock().unwrap().push(key);
             });
             // It queues for its turn.

@@ -21,9 +21,9 @@ pub(crate) fn lower_priority() {
     }
 }
 
-/// Minimum time between two yields of threads that work on one change together: they share the cores, and would take turns after each
+/// Minimum time between two yields: threads that work on one change together share the cores, and would take turns after each
 /// product otherwise.
-const SHARED_STEP: Duration = Duration::from_micros(100);
+const MIN_STEP: Duration = Duration::from_micros(100);
 
 /// Budget of time for yielding to requests between steps of long work.
 #[derive(Debug, Clone)]
@@ -32,35 +32,26 @@ pub(super) struct YieldBudget {
     spent: Duration,
     /// End of the last yield.
     yielded: Instant,
-    /// Minimum time between two yields.
-    step: Duration,
 }
 
-impl YieldBudget {
+impl Default for YieldBudget {
     /// Returns the budget at the start of the work.
-    pub(super) fn new() -> Self {
+    fn default() -> Self {
         let now = Instant::now();
         Self {
             started: now,
             spent: Duration::ZERO,
             yielded: now,
-            step: Duration::ZERO,
         }
     }
+}
 
-    /// Returns the budget of a thread that shares the work with others.
-    pub(super) fn shared() -> Self {
-        Self {
-            step: SHARED_STEP,
-            ..Self::new()
-        }
-    }
-
+impl YieldBudget {
     /// Yields between two steps, so that a request that waits for this core runs first. On a saturated machine each yield
     /// takes some ten milliseconds; so at most half of the time goes into yielding, and the lower priority does the rest.
     pub(super) fn maybe_yield(&mut self) {
         let now = Instant::now();
-        if now - self.yielded >= self.step && self.has_budget(now - self.started) {
+        if now - self.yielded >= MIN_STEP && self.has_budget(now - self.started) {
             std::thread::yield_now();
             self.yielded = Instant::now();
             self.spent += self.yielded - now;
@@ -93,7 +84,7 @@ mod tests {
     fn yielding_takes_at_most_half_of_the_time() {
         let step = Duration::from_millis(1);
         let turn_of_others = Duration::from_millis(13);
-        let mut budget = YieldBudget::new();
+        let mut budget = YieldBudget::default();
         let mut elapsed = Duration::ZERO;
         for _ in 0..10_000 {
             if budget.has_budget(elapsed) {

@@ -1,17 +1,23 @@
-//! Batches of products, for threads that render them: one thread reads products and fills batches, others take them.
+//! Batches of products, for threads that render them: one thread reads products and fills batches, others make blocks of
+//! all products, or changes of a snapshot.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, available_parallelism};
 
-use vitrine_ingest::view::TextAddresses;
+use vitrine_ingest::view::{TextAddresses, discount, facts, name, state};
+use vitrine_model::code::ProductCode;
 use vitrine_model::content::TextDigest;
-use vitrine_model::snapshot::{Block, Entry, Facet, PlacedDiscount};
-use vitrine_store::record::StoredDigest;
+use vitrine_model::search::words_of;
+use vitrine_model::snapshot::{
+    Block, BlockBuilder, Entry, Facet, FacetKind, FacetNumbers, NewProduct, PlacedDiscount,
+};
+use vitrine_store::record::{LiveProduct, StoredDigest};
 
+use super::background::YieldBudget;
 use crate::panic_point::PanicPoint;
 
 /// Error of building a snapshot, returned through the store's visitor.
@@ -45,48 +51,47 @@ struct BatchProduct {
     digest: StoredDigest,
 }
 
-/// Range of a product's content resources in its document, and its discount.
-pub(super) type Places = (Option<Range<usize>>, PlacedDiscount);
-
 impl Batch {
-    /// Appends a product: see [`CatalogItem::Product`](vitrine_store::record::CatalogItem::Product).
-    pub(super) fn push(
-        &mut self,
-        code: &str,
-        document: &str,
-        (content, discount): Places,
-        facets: &[Facet],
-        taken_down: &[TextDigest],
-        digest: StoredDigest,
-    ) {
+    /// Appends a product, with the numbers of its facets. Returns false if it is damaged.
+    fn push(&mut self, product: LiveProduct<'_>, numbers: &mut FacetNumbers) -> bool {
+        let (document, countries) = (product.document, product.countries);
+        let facts = facts(
+            document,
+            product.is_orderable,
+            countries,
+            product.categories,
+        );
+        let discount = discount(document, product.discount_multiplier);
+        let (Some(facts), Some(state), Some(discount)) = (facts, state(document), discount) else {
+            return false;
+        };
         let code_start = self.text.len();
-        self.text.push_str(code);
+        self.text.push_str(product.code);
         let document_start = self.text.len();
         self.text.push_str(document);
         let facets_start = self.facets.len();
-        self.facets.extend_from_slice(facets);
+        self.facets.extend(numbers.facets_of(&facts));
+        let state = numbers.get_or_add(FacetKind::State, state);
+        self.facets.push(state);
         self.products.push(BatchProduct {
             code: code_start..document_start,
             document: document_start..self.text.len(),
-            content,
+            content: product.content,
             discount,
             facets: facets_start..self.facets.len(),
-            taken_down: taken_down.to_vec(),
-            digest,
+            taken_down: product.taken_down.to_vec(),
+            digest: product.digest,
         });
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.products.is_empty()
+        true
     }
 
     /// Returns whether the batch must be taken before another product is appended.
-    pub(super) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.products.len() == Block::CAPACITY || self.text.len() >= BATCH_BYTES
     }
 
     /// Takes the batch, and leaves an empty one with as much capacity.
-    pub(super) fn take(&mut self) -> Self {
+    fn take(&mut self) -> Self {
         let next = Self {
             text: String::with_capacity(self.text.len() + self.text.len() / 8),
             facets: Vec::with_capacity(self.facets.len()),
@@ -96,7 +101,7 @@ impl Batch {
     }
 
     /// Inserts public URLs into the undamaged products, and visits them. `rendered` is reused.
-    pub(super) fn render(
+    fn render(
         self,
         addresses: &TextAddresses,
         rendered: &mut Vec<u8>,
@@ -124,6 +129,7 @@ impl Batch {
                 // The texts, which publishing replaces, lie behind it.
                 discount: Some(product.discount),
                 facets: &self.facets[product.facets],
+                words: &words_of(&name(document.as_bytes()), code),
             })?;
         }
         Ok(())
@@ -140,7 +146,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn add(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
         self.damaged.extend(other.damaged);
         self.own_texts.extend(other.own_texts);
     }
@@ -164,8 +170,9 @@ pub(super) trait Worker: Default + Send + 'static {
     ) -> Result<(), BuildError>;
 }
 
-/// Pool of threads that work on batches.
+/// Pool of threads that work on batches of the products that one thread reads.
 pub(super) struct WorkerPool<W> {
+    batch: Batch,
     batches: SyncSender<(usize, Batch)>,
     sent: usize,
     threads: Vec<JoinHandle<Result<W, BuildError>>>,
@@ -188,14 +195,24 @@ impl<W: Worker> WorkerPool<W> {
                 .spawn(move || work_until_end(&queue, &addresses))
         };
         Ok(Self {
+            batch: Batch::default(),
             batches,
             sent: 0,
             threads: (0..count).map(thread).collect::<Result<_, _>>()?,
         })
     }
 
-    /// Queues a batch. It has at least one product, and its products follow those of the batch before.
-    pub(super) fn send(&mut self, batch: Batch) {
+    /// Adds a product, with the numbers of its facets. Returns false if it is damaged.
+    pub(super) fn push(&mut self, product: LiveProduct<'_>, numbers: &mut FacetNumbers) -> bool {
+        let is_pushed = self.batch.push(product, numbers);
+        if self.batch.is_full() {
+            self.send();
+        }
+        is_pushed
+    }
+
+    fn send(&mut self) {
+        let batch = self.batch.take();
         // If all threads have ended, `finish` returns the error.
         let _ = self.batches.send((self.sent, batch));
         self.sent += 1;
@@ -206,7 +223,10 @@ impl<W: Worker> WorkerPool<W> {
     /// # Errors
     ///
     /// If an undamaged product is invalid.
-    pub(super) fn finish(self) -> Result<Vec<W>, BuildError> {
+    fn finish(mut self) -> Result<Vec<W>, BuildError> {
+        if !self.batch.products.is_empty() {
+            self.send();
+        }
         drop(self.batches);
         let join = |thread: JoinHandle<Result<W, BuildError>>| {
             let panicked = |_| format!("a thread panicked: {}", W::THREAD_NAME);
@@ -235,5 +255,107 @@ fn work_until_end<W: Worker>(
         };
         PanicPoint::MakeBlock.pass();
         worker.work(number, batch, addresses)?;
+    }
+}
+
+/// Maker of blocks, on one thread.
+#[derive(Default)]
+pub(super) struct BlockMaker {
+    builder: BlockBuilder,
+    rendered: Vec<u8>,
+    /// Blocks, each with the number of its batch.
+    numbered: Vec<(usize, Block)>,
+    found: Found,
+}
+
+impl Worker for BlockMaker {
+    const THREAD_NAME: &'static str = "make-blocks";
+
+    fn work(
+        &mut self,
+        number: usize,
+        batch: Batch,
+        addresses: &TextAddresses,
+    ) -> Result<(), BuildError> {
+        let builder = &mut self.builder;
+        batch.render(addresses, &mut self.rendered, &mut self.found, |product| {
+            Ok(builder.push(product)?)
+        })?;
+        if !builder.is_empty() {
+            self.numbered.push((number, builder.finish()?));
+        }
+        Ok(())
+    }
+}
+
+impl WorkerPool<BlockMaker> {
+    /// Returns the blocks of all batches, in order, and what was found in their products.
+    ///
+    /// # Errors
+    ///
+    /// If an undamaged product can't be part of a block.
+    pub(super) fn finish_blocks(self) -> Result<(Vec<Block>, Found), BuildError> {
+        let (mut numbered, mut found) = (Vec::new(), Found::default());
+        for maker in self.finish()? {
+            numbered.extend(maker.numbered);
+            found.add(maker.found);
+        }
+        numbered.sort_unstable_by_key(|(number, _)| *number);
+        let blocks = numbered.into_iter().map(|(_, block)| block).collect();
+        Ok((blocks, found))
+    }
+}
+
+/// Changes of a snapshot's products.
+pub(super) type ProductChanges = BTreeMap<ProductCode, Option<NewProduct>>;
+
+/// Renderer of products, on one thread.
+#[derive(Default)]
+pub(super) struct Renderer {
+    rendered: Vec<u8>,
+    products: Vec<(ProductCode, NewProduct)>,
+    found: Found,
+    yields: YieldBudget,
+}
+
+impl Worker for Renderer {
+    const THREAD_NAME: &'static str = "render-changes";
+
+    fn work(
+        &mut self,
+        _number: usize,
+        batch: Batch,
+        addresses: &TextAddresses,
+    ) -> Result<(), BuildError> {
+        let (products, yields) = (&mut self.products, &mut self.yields);
+        batch.render(addresses, &mut self.rendered, &mut self.found, |product| {
+            let new = NewProduct {
+                bytes: product.bytes.to_vec(),
+                content: product.content,
+                discount: product.discount,
+                facets: product.facets.to_vec(),
+                words: product.words.into(),
+            };
+            products.push((product.code.clone(), new));
+            yields.maybe_yield();
+            Ok(())
+        })
+    }
+}
+
+impl WorkerPool<Renderer> {
+    /// Returns the changed products, and what was found in them.
+    ///
+    /// # Errors
+    ///
+    /// If an undamaged product is invalid.
+    pub(super) fn finish_changes(self) -> Result<(ProductChanges, Found), BuildError> {
+        let (mut products, mut found) = (ProductChanges::new(), Found::default());
+        for renderer in self.finish()? {
+            let rendered = renderer.products.into_iter();
+            products.extend(rendered.map(|(code, product)| (code, Some(product))));
+            found.add(renderer.found);
+        }
+        Ok((products, found))
     }
 }

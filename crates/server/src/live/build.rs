@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use vitrine_ingest::view::{TextAddresses, discount, facts};
+use vitrine_ingest::view::TextAddresses;
 use vitrine_model::content::{PackedMarkdown, TextDigest};
 use vitrine_model::snapshot::{
     Damage, FacetNumbers, RebuildThreads, ServedText, Snapshot, TextTable, TextTableBuilder,
@@ -14,9 +14,7 @@ use vitrine_store::record::{CatalogItem, StoreState};
 use vitrine_store::{Store, StoreError};
 
 use super::background::YieldBudget;
-use super::batches::{Batch, BuildError, WorkerPool, thread_count};
-use super::blocks::BlockMaker;
-use super::changed_products::ChangedProducts;
+use super::batches::{BlockMaker, BuildError, Renderer, WorkerPool, thread_count};
 use crate::metrics::heartbeat::Heartbeat;
 
 /// Time for which a text is served after the last revision that named it (docs/contract/texts.md#urls).
@@ -25,7 +23,7 @@ const TEXT_GRACE: SignedDuration = SignedDuration::from_hours(24);
 /// Minimum number of products for each changed one; with fewer, the whole catalog is read again.
 const PRODUCTS_PER_CHANGE: usize = 4;
 
-/// Maximum time of one step of building a snapshot. A PostgreSQL store may take 60 seconds to sort before it returns
+/// Maximum time of one step of building a snapshot, or of reading the history. A PostgreSQL store may take 60 seconds to sort before it returns
 /// the first row.
 pub(super) const BUILD_STEP_LIMIT: Duration = Duration::from_secs(90);
 
@@ -69,32 +67,14 @@ pub(super) fn build(
     let mut makers = started.map_err(StoreError::Visitor)?;
     let mut numbers = FacetNumbers::default();
     let mut texts = TextTableBuilder::default();
-    let mut batch = Batch::default();
     let mut damage = Damage::default();
     let (state, revision) = store.read_catalog(texts_kept_since(now), &mut |item| {
         heartbeat.beat(BUILD_STEP_LIMIT);
         match item {
-            CatalogItem::Product {
-                code,
-                document,
-                content,
-                discount_multiplier,
-                is_orderable,
-                countries,
-                categories,
-                taken_down,
-                digest,
-            } => {
-                let found = facts(document, is_orderable, countries, categories);
-                let found = found.zip(discount(document, discount_multiplier));
-                let Some((facts, discount)) = found else {
+            CatalogItem::Product(product) => {
+                let code = product.code;
+                if !makers.push(product, &mut numbers) {
                     damage.products.insert(code.to_owned());
-                    return Ok(());
-                };
-                let (facets, places) = (numbers.facets_of(&facts), (content, discount));
-                batch.push(code, document, places, &facets, taken_down, digest);
-                if batch.is_full() {
-                    makers.send(batch.take());
                 }
             }
             CatalogItem::Damaged { code } => {
@@ -118,9 +98,6 @@ pub(super) fn build(
         return Ok((state, None));
     };
     let finish = move || -> Result<Snapshot, BuildError> {
-        if !batch.is_empty() {
-            makers.send(batch);
-        }
         let (numbers, texts) = (Arc::new(numbers), texts.finish());
         let (blocks, found) = makers.finish_blocks()?;
         damage.products.extend(found.damaged);
@@ -201,38 +178,25 @@ pub(super) fn apply_changes(
         return Ok(None);
     }
     let mut damage = snapshot.damage().clone();
-    let (mut products, mut texts) = (ChangedProducts::new(addresses), Vec::new());
+    let started = WorkerPool::<Renderer>::start(addresses);
+    let mut renderers = started.map_err(StoreError::Visitor)?;
+    let (mut retired, mut texts) = (Vec::new(), Vec::new());
     let max_products = u32::try_from(snapshot.len() / PRODUCTS_PER_CHANGE).unwrap_or(u32::MAX);
     let (since, kept_since) = (snapshot.revision(), texts_kept_since(now));
     let (state, revision) = store.read_changes(since, max_products, kept_since, &mut |item| {
         heartbeat.beat(BUILD_STEP_LIMIT);
         match item {
-            CatalogItem::Product {
-                code,
-                document,
-                content,
-                discount_multiplier,
-                is_orderable,
-                countries,
-                categories,
-                taken_down,
-                digest,
-            } => {
-                let found = facts(document, is_orderable, countries, categories);
-                let found = found.zip(discount(document, discount_multiplier));
-                let Some((facts, discount)) = found else {
+            CatalogItem::Product(product) => {
+                let code = product.code;
+                if !renderers.push(product, Arc::make_mut(&mut numbers)) {
                     damage.products.insert(code.to_owned());
-                    return Ok(());
-                };
-                let facets = Arc::make_mut(&mut numbers).facets_of(&facts);
-                let places = (content, discount);
-                products.push(code, document, places, &facets, taken_down, digest)?;
+                }
             }
             // The snapshot keeps its version.
             CatalogItem::Damaged { code } => {
                 damage.products.insert(code);
             }
-            CatalogItem::Retired { code } => products.push_retired(code.parse()?),
+            CatalogItem::Retired { code } => retired.push((code.parse()?, None)),
             CatalogItem::Text {
                 digest,
                 markdown,
@@ -248,7 +212,8 @@ pub(super) fn apply_changes(
     let Some(revision) = revision else {
         return Ok(None);
     };
-    let (products, found) = products.finish().map_err(StoreError::Visitor)?;
+    let (mut products, found) = renderers.finish_changes().map_err(StoreError::Visitor)?;
+    products.extend(retired);
     for code in products.keys() {
         damage.products.remove(code.as_str());
     }
@@ -256,7 +221,7 @@ pub(super) fn apply_changes(
     damage.products.extend(found.damaged);
     let texts = snapshot.texts().with(texts, now);
     let texts = with_missing(&texts, found.own_texts, Some(snapshot), now, &mut damage);
-    let mut yields = YieldBudget::new();
+    let mut yields = YieldBudget::default();
     let between = move || {
         heartbeat.beat(BUILD_STEP_LIMIT);
         yields.maybe_yield();

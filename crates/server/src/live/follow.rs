@@ -7,7 +7,6 @@
 //! If the store can't be read, the live snapshot and keys stay. Retries back off up to a second (a minute after panics),
 //! with jitter, so that many servers don't all query a database that has just recovered.
 
-use std::io;
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,11 +24,11 @@ use super::contact::TICK;
 use super::follow_catalog::CatalogPoll;
 use super::follow_keys::KeyPoll;
 use super::key_use::KeyUse;
+use super::state_file::{State, StateFile};
 use super::{Live, StateDirectory};
 use crate::boot_time::BootTime;
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
-use crate::metrics::state_files::StateFile;
 use crate::panics::{Panicked, caught};
 
 /// Maximum pause between retries of a failing store.
@@ -81,21 +80,15 @@ pub(super) struct FollowContext {
 
 impl FollowContext {
     /// Starts the writer of a file in the state directory, if there is one.
-    pub(super) fn start_writer<K>(
-        &self,
-        file: StateFile,
-        start: impl FnOnce(StateDirectory) -> io::Result<K>,
-    ) -> Result<Option<(StateDirectory, K)>, StoreError> {
-        let Some(directory) = &self.state else {
-            return Ok(None);
-        };
-        let writes = self.live.metrics.state_files.of(file);
-        if let Some(written) = directory.written(file) {
-            writes.found(written);
-        }
-        let writer = start(directory.clone());
-        let writer = writer.map_err(|error| StoreError::Visitor(error.into()))?;
-        Ok(Some((directory.clone(), writer)))
+    ///
+    /// # Errors
+    ///
+    /// If no thread can be started.
+    pub(super) fn state_file<T: State>(&self) -> Result<Option<StateFile<T>>, StoreError> {
+        let directory = self.state.as_ref();
+        let file = directory.map(|directory| StateFile::start(directory, &self.live));
+        file.transpose()
+            .map_err(|error| StoreError::Visitor(error.into()))
     }
 
     /// Refuses an empty store if a catalog is live: somebody replaced the store, and the live catalog stays.

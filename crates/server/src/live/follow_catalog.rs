@@ -10,18 +10,16 @@ use vitrine_model::snapshot::Snapshot;
 use vitrine_store::StoreError;
 use vitrine_store::record::StoreState;
 
-use super::StateDirectory;
 use super::build::{BUILD_STEP_LIMIT, apply_changes, build, grace_end};
 use super::feed::StoreRead;
 use super::follow::{FollowContext, PollTask};
 use super::follow_assortments::warn_of_excesses;
 use super::follow_changes::ChangesFollower;
 use super::replica;
-use super::snapshot_file::{self, Identity, ReadError};
-use super::state_file::StateFileWriter;
+use super::snapshot_file::{Identity, SavedSnapshot};
+use super::state_file::{ReadError, StateFile};
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
-use crate::metrics::state_files::StateFile;
 use crate::metrics::table::Rebuild;
 use crate::panic_point::PanicPoint;
 
@@ -37,8 +35,6 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of damaged products and texts that are logged by name.
 const MAX_LOGGED: usize = 10;
 
-type SnapshotWriter = StateFileWriter<(Identity, Arc<Snapshot>)>;
-
 /// Task of the thread that follows the catalog.
 pub(super) struct CatalogPoll {
     followed: FollowContext,
@@ -47,7 +43,7 @@ pub(super) struct CatalogPoll {
     seen: Option<StoreState>,
     texts_expired: Instant,
     checkpointed: Instant,
-    file: Option<(StateDirectory, SnapshotWriter)>,
+    file: Option<StateFile<SavedSnapshot>>,
     changes: ChangesFollower,
     /// False until the thread polls: a start doesn't wait for the changes.
     is_started: bool,
@@ -64,12 +60,7 @@ impl CatalogPoll {
         addresses: &TextAddresses,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            file: followed.start_writer(StateFile::Snapshot, |directory| {
-                let write = move |(identity, snapshot): &(Identity, Arc<Snapshot>)| {
-                    write_file(&directory, identity, snapshot)
-                };
-                StateFileWriter::start(StateFile::Snapshot, &followed.live, write)
-            })?,
+            file: followed.state_file()?,
             changes: ChangesFollower::new(&followed, followed.live.journal_limits())?,
             is_started: false,
             followed,
@@ -94,7 +85,7 @@ impl CatalogPoll {
         self.followed.refuse_emptied(&found)?;
         let started = Instant::now();
         if self.seen.is_none() && self.followed.live.snapshot().is_none() {
-            self.start_from_file(&found, started);
+            self.start_from_file(Some(&found));
         }
         if self.seen.as_ref() == Some(&found) {
             self.expire_texts();
@@ -122,11 +113,12 @@ impl CatalogPoll {
         if let Some(snapshot) = self.followed.live.snapshot() {
             warn_of_excesses(self.followed.live.keys().assortments(), &snapshot);
         }
-        if let (Some((_, writer)), Some(live)) = (&self.file, self.followed.live.snapshot())
+        if let (Some(file), Some(snapshot)) = (&self.file, self.followed.live.snapshot())
             // The previous file has the last good version of damaged products.
-            && live.damage().is_empty()
+            && snapshot.damage().is_empty()
         {
-            writer.write((self.identity(&read), live));
+            let identity = self.identity(&read);
+            file.write(SavedSnapshot { identity, snapshot });
         }
         self.seen = Some(read.of_catalog());
         Ok(())
@@ -183,42 +175,38 @@ impl CatalogPoll {
     }
 
     /// Swaps in the snapshot of the file, if there is one and it matches the state `found` of the store. Later changes are
-    /// still to be applied.
-    fn start_from_file(&mut self, found: &StoreState, started: Instant) {
-        let Some((directory, _)) = &self.file else {
-            return;
-        };
-        // All of the file is checked.
-        self.metrics().heartbeat.beat(BUILD_STEP_LIMIT);
-        match snapshot_file::read(directory, &self.identity(found)) {
-            Ok(snapshot) => {
-                self.seen = Some(self.identity(found).store_state(snapshot.revision()));
-                self.swap(Some(Arc::new(snapshot)), started, "snapshot file");
-            }
-            Err(error) if error.is_missing() => {}
-            Err(error) => self.log_unused_file(&error),
-        }
-    }
-
-    /// Swaps in the snapshot of the file without asking the store. Returns whether that succeeded.
-    fn start_from_last_good(&mut self) -> bool {
-        let Some((directory, _)) = &self.file else {
+    /// still to be applied. Without a state, the store wasn't asked: then its address must match, and the file has its state.
+    /// Returns whether that succeeded.
+    fn start_from_file(&mut self, found: Option<&StoreState>) -> bool {
+        let Some(file) = &self.file else {
             return false;
         };
         let started = Instant::now();
-        // The state of the store is the file's.
-        let here = self.identity(&StoreState::default());
-        match snapshot_file::read_offline(directory, &here) {
-            Ok((identity, snapshot)) => {
-                self.seen = Some(identity.store_state(snapshot.revision()));
-                self.swap(Some(Arc::new(snapshot)), started, "last good file");
-                true
+        // All of the file is checked.
+        self.metrics().heartbeat.beat(BUILD_STEP_LIMIT);
+        let (expected, addresses) = (
+            found.map(|found| self.identity(found)),
+            self.addresses.prefix(),
+        );
+        let saved = file.read(|header, is_same_address| match &expected {
+            Some(expected) => header.identity == *expected,
+            None => is_same_address && header.identity.text_addresses == addresses,
+        });
+        match saved {
+            Ok(saved) => {
+                self.seen = Some(saved.store_state());
+                let made_from = match found {
+                    Some(_) => "snapshot file",
+                    None => "last good file",
+                };
+                self.swap(Some(saved.snapshot), started, made_from);
+                return true;
             }
-            Err(error) => {
-                self.log_unused_file(&error);
-                false
-            }
+            // While the store can't be read, nothing else can be served.
+            Err(error) if error.is_missing() && found.is_some() => {}
+            Err(error) => self.log_unused_file(&error),
         }
+        false
     }
 
     fn log_unused_file(&self, error: &ReadError) {
@@ -234,8 +222,11 @@ impl CatalogPoll {
     }
 
     fn identity(&self, found: &StoreState) -> Identity {
-        let addresses = self.addresses.prefix().to_owned();
-        Identity::new(found.store_id.clone(), found.texts, addresses)
+        Identity {
+            store_id: found.store_id.clone(),
+            texts: found.texts,
+            text_addresses: self.addresses.prefix().to_owned(),
+        }
     }
 
     /// Returns the current snapshot, made from the live one if possible, and the state of the store of which it was made.
@@ -285,9 +276,7 @@ impl CatalogPoll {
             self.replace(Some(Arc::new(snapshot)));
         }
     }
-}
 
-impl CatalogPoll {
     /// Keeps the store's log small: reading a catalog at length is what lets it grow.
     fn checkpoint_log(&mut self) {
         if self.checkpointed.elapsed() < CHECKPOINT_INTERVAL {
@@ -307,9 +296,7 @@ impl CatalogPoll {
             }
         }
     }
-}
 
-impl CatalogPoll {
     /// Follows the changes, which aren't needed for a start.
     fn follow_changes(&mut self) {
         let is_started = std::mem::replace(&mut self.is_started, true);
@@ -343,19 +330,6 @@ impl CatalogPoll {
     }
 }
 
-/// Writes the snapshot file, and logs that.
-fn write_file(
-    directory: &StateDirectory,
-    identity: &Identity,
-    snapshot: &Snapshot,
-) -> std::io::Result<()> {
-    PanicPoint::SnapshotFile.pass();
-    snapshot_file::write(directory, identity, snapshot, Timestamp::now())?;
-    let revision = snapshot.revision().number;
-    tracing::info!(revision, "the snapshot file is written");
-    Ok(())
-}
-
 impl PollTask for CatalogPoll {
     fn poll(&mut self) -> Result<(), StoreError> {
         let is_wanted = self.followed.live.store_reads.take_wanted();
@@ -374,7 +348,7 @@ impl PollTask for CatalogPoll {
     }
 
     fn start_offline(&mut self) -> bool {
-        let is_started = self.start_from_last_good();
+        let is_started = self.start_from_file(None);
         self.is_started = true;
         if let Some(seen) = &self.seen {
             self.changes.publish_known(&self.followed, seen);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use vitrine_ingest::view::facts;
 use vitrine_model::changes::{Journal, JournalUpdate, Position, StateId};
@@ -13,28 +14,22 @@ use vitrine_store::StoreError;
 use vitrine_store::history::{History, HistoryItem, HistoryStart, Version};
 use vitrine_store::record::StoreState;
 
+use super::build::BUILD_STEP_LIMIT;
 use super::feed::{Feed, JournalLimits};
 use super::follow::FollowContext;
-use super::journal_file;
-use super::state_directory::StateDirectory;
-use super::state_file::StateFileWriter;
+use super::state_file::{State, StateFile};
 use crate::error_chain::ErrorChain;
 use crate::metrics::heartbeat::Heartbeat;
-use crate::metrics::state_files::StateFile;
+use crate::metrics::state_files::StateFileKind;
 
 /// Minimum memory of a change, in bytes: bounds what is read from the store.
 const MIN_CHANGE_BYTES: usize = 40;
-
-/// Maximum time of one step of reading the history.
-const STEP_LIMIT: Duration = Duration::from_secs(90);
-
-type JournalWriter = StateFileWriter<(String, Arc<Journal>)>;
 
 /// The journal, and its file.
 pub(super) struct ChangesFollower {
     limits: JournalLimits,
     journal: Option<Arc<Journal>>,
-    file: Option<(StateDirectory, JournalWriter)>,
+    file: Option<StateFile<SavedJournal>>,
     is_file_read: bool,
     /// Position that the store's history doesn't lead to; it isn't read again until there is another one.
     unknown: Option<Position>,
@@ -55,16 +50,10 @@ impl ChangesFollower {
     ///
     /// If no thread can be started.
     pub(super) fn new(followed: &FollowContext, limits: JournalLimits) -> Result<Self, StoreError> {
-        let file = followed.start_writer(StateFile::Changes, |directory| {
-            let write = move |(store_id, journal): &(String, Arc<Journal>)| {
-                journal_file::write(&directory, store_id, journal)
-            };
-            StateFileWriter::start(StateFile::Changes, &followed.live, write)
-        })?;
         Ok(Self {
             limits,
             journal: None,
-            file,
+            file: followed.state_file()?,
             is_file_read: false,
             unknown: None,
             failed: None,
@@ -206,8 +195,11 @@ impl ChangesFollower {
         self.unknown = (!is_known).then_some(position);
         self.journal = journal;
         let known = self.journal.clone().filter(|_| is_known);
-        if let (Some((_, writer)), Some(journal)) = (&self.file, &known) {
-            writer.write((seen.store_id.clone(), Arc::clone(journal)));
+        if let (Some(file), Some(journal)) = (&self.file, &known) {
+            file.write(SavedJournal {
+                store_id: seen.store_id.clone(),
+                journal: Arc::clone(journal),
+            });
         }
         Ok(known)
     }
@@ -220,7 +212,7 @@ impl ChangesFollower {
         since: Timestamp,
         heartbeat: &Heartbeat,
     ) -> Result<(History, JournalUpdate), StoreError> {
-        heartbeat.beat(STEP_LIMIT);
+        heartbeat.beat(BUILD_STEP_LIMIT);
         let start = HistoryStart {
             revision,
             texts: texts.map(StateId::as_texts),
@@ -229,7 +221,7 @@ impl ChangesFollower {
         };
         let mut update = JournalUpdate::default();
         let history = followed.store.read_history(&start, &mut |item| {
-            heartbeat.beat(STEP_LIMIT);
+            heartbeat.beat(BUILD_STEP_LIMIT);
             add(&mut update, item);
             Ok(())
         })?;
@@ -266,20 +258,45 @@ impl ChangesFollower {
 
     /// Takes the journal of the file, once.
     fn read_file(&mut self, store_id: &str) {
-        let Some((directory, _)) = &self.file else {
+        let Some(file) = &self.file else {
             return;
         };
         if self.journal.is_some() || std::mem::replace(&mut self.is_file_read, true) {
             return;
         }
-        match journal_file::read(directory, store_id) {
-            Ok(journal) => self.journal = Some(Arc::new(journal)),
+        match file.read(|id, is_same_address| is_same_address && id == store_id) {
+            Ok(saved) => self.journal = Some(saved.journal),
             Err(error) if error.is_missing() => {}
             Err(error) => {
                 let error = ErrorChain(&error);
                 tracing::info!(%error, "the file of changes isn't used");
             }
         }
+    }
+}
+
+/// The journal of a store, in its file: a start needn't read the store's history, and can answer while the store is
+/// unreachable.
+#[derive(Debug)]
+struct SavedJournal {
+    store_id: String,
+    journal: Arc<Journal>,
+}
+
+impl State for SavedJournal {
+    const KIND: StateFileKind = StateFileKind::Changes;
+    const FORMAT: u64 = 4;
+    /// Id of the store.
+    type Header = String;
+
+    fn to_parts(&self) -> (String, Vec<Bytes>) {
+        let journal = self.journal.to_bytes();
+        (self.store_id.clone(), vec![journal.into()])
+    }
+
+    fn from_parts(store_id: String, parts: Vec<Bytes>) -> Option<Self> {
+        let journal = Arc::new(Journal::from_bytes(parts.first()?).ok()?);
+        Some(Self { store_id, journal })
     }
 }
 

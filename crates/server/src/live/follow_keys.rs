@@ -1,26 +1,28 @@
 //! The task that follows the keys, and what they see.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use vitrine_model::key::{KeyRecord, KeyTable};
-use vitrine_store::StoreError;
 use vitrine_store::audit::AuditPosition;
 use vitrine_store::record::StoreState;
+use vitrine_store::{KeysRead as StoredKeys, StoreError};
 
-use super::StateDirectory;
 use super::follow::{FollowContext, PollTask};
 use super::follow_assortments::{former_versions, is_history_of, known_versions, updated};
-use super::keys_file::{self, KeysFileWriter};
+use super::keys_file::SavedKeys;
+use super::state_file::StateFile;
 use crate::boot_time::BootTime;
 use crate::error_chain::ErrorChain;
 use crate::metrics::Following;
-use crate::metrics::state_files::StateFile;
 use crate::panic_point::PanicPoint;
 
 /// Maximum number of versions of assortments that are read at a start.
 const MAX_HISTORY: u32 = 12_000;
+
+/// Interval between writes of the file without changes of keys: its contact is older than the real one by at most this.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Task of the thread that follows the keys.
 pub(super) struct KeyPoll {
@@ -31,7 +33,9 @@ pub(super) struct KeyPoll {
     position: Option<AuditPosition>,
     /// True once the former versions of assortments were read; until some are missing.
     is_history_read: bool,
-    file: Option<(StateDirectory, KeysFileWriter)>,
+    file: Option<StateFile<SavedKeys>>,
+    /// Time of the contact that was last queued for the file.
+    saved: Option<Instant>,
 }
 
 impl KeyPoll {
@@ -39,11 +43,9 @@ impl KeyPoll {
     ///
     /// If no thread can be started.
     pub(super) fn new(followed: FollowContext) -> Result<Self, StoreError> {
-        let live = Arc::clone(&followed.live);
         Ok(Self {
-            file: followed.start_writer(StateFile::Keys, |directory| {
-                KeysFileWriter::start(directory, live)
-            })?,
+            file: followed.state_file()?,
+            saved: None,
             followed,
             seen: None,
             position: None,
@@ -54,11 +56,8 @@ impl KeyPoll {
     /// Returns the keys as known until now: those of the file at a start, since the store may have been put back meanwhile.
     fn before(&self) -> Arc<KeyTable> {
         let file = self.file.as_ref().filter(|_| self.seen.is_none());
-        let stored = file.and_then(|(directory, _)| keys_file::read(directory).ok());
-        match stored {
-            Some((keys, _)) => Arc::new(keys),
-            None => self.followed.live.keys(),
-        }
+        let saved = file.and_then(|file| file.read(|_, is_same_address| is_same_address).ok());
+        saved.map_or_else(|| self.followed.live.keys(), |saved| saved.keys)
     }
 
     /// Reads the keys that changed, and the assortments if they changed.
@@ -99,13 +98,7 @@ impl KeyPoll {
             };
             read.records = read.records.into_iter().filter_map(as_before).collect();
         }
-        let keys = match read.is_whole {
-            true => {
-                KeyTable::new(read.records, known).with_assortments(Arc::clone(known.assortments()))
-            }
-            false => known.with_changed(read.records),
-        };
-        live.set_keys(keys);
+        live.set_keys(table(known, &mut read));
         if !has_same_assortments {
             return Ok(None);
         }
@@ -124,11 +117,7 @@ impl KeyPoll {
         let FollowContext { store, live, .. } = &self.followed;
         let mut read = store.read_assortments(&known_versions(before.assortments()), since)?;
         self.followed.refuse_emptied(&read.keys.state)?;
-        let records = std::mem::take(&mut read.keys.records);
-        let keys = match read.keys.is_whole {
-            true => KeyTable::new(records, known),
-            false => known.with_changed(records),
-        };
+        let keys = table(known, &mut read.keys);
         let (assortments, has_gap) = updated(before, &keys, &read);
         self.is_history_read &= !has_gap;
         live.set_keys(keys.with_assortments(Arc::new(assortments)));
@@ -169,9 +158,17 @@ impl KeyPoll {
             PanicPoint::FollowKeys.pass();
             self.read()?;
         }
-        self.followed.live.contact.record(asked_at);
-        if let (true, Some((_, writer))) = (is_new, &self.file) {
-            writer.write();
+        let live = &self.followed.live;
+        live.contact.record(asked_at);
+        let is_old = |saved: Instant| asked.duration_since(saved) >= REFRESH_INTERVAL;
+        if let (Some(file), Some(age)) = (&self.file, live.contact.age(BootTime::now()))
+            && (is_new || self.saved.is_none_or(is_old))
+        {
+            self.saved = Some(asked);
+            file.write(SavedKeys {
+                keys: live.keys(),
+                contact: Timestamp::now() - age,
+            });
         }
         Ok(asked)
     }
@@ -189,6 +186,16 @@ impl KeyPoll {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the table after a read, whose records are taken. Assortments, and counts of keys that stay, are those of the
+/// table before.
+fn table(before: &KeyTable, read: &mut StoredKeys) -> KeyTable {
+    let records = std::mem::take(&mut read.records);
+    match read.is_whole {
+        true => KeyTable::new(records, before).with_assortments(Arc::clone(before.assortments())),
+        false => before.with_changed(records),
     }
 }
 
@@ -237,12 +244,12 @@ impl PollTask for KeyPoll {
     }
 
     fn start_offline(&mut self) -> bool {
-        let Some((directory, _)) = &self.file else {
+        let Some(file) = &self.file else {
             return false;
         };
         let live = &self.followed.live;
-        match keys_file::read(directory) {
-            Ok((keys, contact)) => {
+        match file.read(|_, is_same_address| is_same_address) {
+            Ok(SavedKeys { keys, contact }) => {
                 live.set_keys(keys);
                 if let Err(error) = live.contact.resume(contact, Timestamp::now()) {
                     let error = ErrorChain(&error);

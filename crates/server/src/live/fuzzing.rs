@@ -5,40 +5,41 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use vitrine_model::key::KeyTable;
 use vitrine_model::snapshot::Snapshot;
 
 use super::JournalLimits;
 use super::Live;
-use super::snapshot_file::{Identity, read_any, write};
+use super::snapshot_file::{Identity, SavedSnapshot};
 use super::state_directory::StateDirectory;
 use crate::boot_time::BootTime;
+use crate::metrics::state_files::StateFileKind;
 
 /// Returns the path of the file.
 #[must_use]
 pub fn path(directory: &StateDirectory) -> PathBuf {
-    directory.snapshot_file()
+    directory.file(StateFileKind::Snapshot)
 }
 
-/// Writes a snapshot as it is at `now`.
+/// Writes a snapshot.
 ///
 /// # Errors
 ///
 /// If the file can't be written.
-pub fn write_snapshot(
-    directory: &StateDirectory,
-    snapshot: &Snapshot,
-    now: Timestamp,
-) -> io::Result<()> {
-    let identity = Identity::new("store".to_owned(), 1, "texts/".to_owned());
-    write(directory, &identity, snapshot, now)
+pub fn write_snapshot(directory: &StateDirectory, snapshot: Arc<Snapshot>) -> io::Result<()> {
+    let identity = Identity {
+        store_id: "store".to_owned(),
+        texts: 1,
+        text_addresses: "texts/".to_owned(),
+    };
+    directory.write(&SavedSnapshot { identity, snapshot })
 }
 
-/// Reads the snapshot of any program; `None` if it is refused.
+/// Reads the snapshot of any store; `None` if it is refused.
 #[must_use]
-pub fn read_snapshot(directory: &StateDirectory) -> Option<Snapshot> {
-    read_any(directory).ok()
+pub fn read_snapshot(directory: &StateDirectory) -> Option<Arc<Snapshot>> {
+    let saved: SavedSnapshot = directory.read(|_, _| true).ok()?;
+    Some(saved.snapshot)
 }
 
 /// Returns a live state with a contact just now.

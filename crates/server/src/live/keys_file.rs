@@ -1,46 +1,33 @@
 //! The keys file: the keys, their assortments and the time of the last contact with the store, for a start while the store is unreachable.
-//! It has hashes instead of secrets, and only its owner can read it.
-//!
-//! Its first line is the SHA-256 of the rest, which is JSON. It is written under another name, synced and renamed: at
-//! once when keys change, and every few seconds for the time of the last contact.
+//! It has hashes instead of secrets. It is written at once when keys change, and every few seconds for the time of the
+//! last contact.
 
 use std::collections::{BTreeSet, HashSet};
-use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use tempfile::NamedTempFile;
 use vitrine_ingest::assortments;
 use vitrine_model::assortment::{AssortmentState, AssortmentTable, NewVersion};
-use vitrine_model::hexadecimal::Hexadecimal;
+use vitrine_model::hexadecimal::{self, Hexadecimal};
 use vitrine_model::key::{KeyKind, KeyRecord, KeyTable, SecretHash};
 
-use super::Live;
-use super::background::lower_priority;
 use super::follow_assortments::assortment;
-use super::state_directory::{PARTIAL_KEYS_PREFIX, StateDirectory};
-use super::state_file::record_write;
-use crate::boot_time::BootTime;
-use crate::metrics::state_files::StateFile;
+use super::state_file::State;
+use crate::metrics::state_files::StateFileKind;
 use crate::panic_point::PanicPoint;
-use crate::panics::caught;
 
-/// Interval between writes without changes of keys: the file's contact is older than the real one by at most this.
-const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Version of the format.
-const FORMAT: u32 = 1;
+/// The keys with what they see, and the time of the last contact.
+#[derive(Debug)]
+pub(super) struct SavedKeys {
+    pub(super) keys: Arc<KeyTable>,
+    pub(super) contact: Timestamp,
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
-    format: u32,
-    /// See [`StateDirectory`].
-    store_address: String,
+pub(super) struct Content {
     contact: Timestamp,
     keys: Vec<Key>,
     /// Left out if there are none.
@@ -153,7 +140,7 @@ impl Key {
     fn into_record(self) -> Option<KeyRecord> {
         let quota = self.quota.map(|quota| quota.parse());
         Some(KeyRecord {
-            secret_hash: SecretHash::from_bytes(from_hexadecimal(&self.secret_hash)?),
+            secret_hash: SecretHash::from_bytes(hexadecimal::read(&self.secret_hash)?),
             prefix: self.prefix,
             label: self.label,
             kind: if self.test {
@@ -173,120 +160,30 @@ impl Key {
     }
 }
 
-fn from_hexadecimal(digits: &str) -> Option<[u8; 32]> {
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let byte = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
-    bytes.filter(|_| rest.is_empty())?.try_into().ok()
-}
+impl State for SavedKeys {
+    const KIND: StateFileKind = StateFileKind::Keys;
+    const FORMAT: u64 = 2;
+    const IS_URGENT: bool = true;
+    type Header = Content;
 
-/// Reason that a file isn't used.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ReadError {
-    #[error("it can't be read")]
-    Io(#[from] io::Error),
-    #[error("it is damaged, or of another format")]
-    Damaged,
-    #[error("it is of another store")]
-    OtherStore,
-}
-
-/// Returns the keys with what they see, and the time of the last contact.
-pub(super) fn read(directory: &StateDirectory) -> Result<(KeyTable, Timestamp), ReadError> {
-    let text = std::fs::read_to_string(directory.keys_file())?;
-    let (sum, json) = text.split_once('\n').ok_or(ReadError::Damaged)?;
-    if Hexadecimal(&Sha256::digest(json)).to_string() != sum {
-        return Err(ReadError::Damaged);
-    }
-    let content: Content = serde_json::from_str(json).map_err(|_| ReadError::Damaged)?;
-    if content.format != FORMAT {
-        return Err(ReadError::Damaged);
-    }
-    if content.store_address != directory.store_address {
-        return Err(ReadError::OtherStore);
-    }
-    let keys = content.keys.into_iter().map(Key::into_record);
-    let keys: Option<Vec<_>> = keys.collect();
-    let keys = KeyTable::new(keys.ok_or(ReadError::Damaged)?, &KeyTable::default());
-    let assortments = content.assortments.map(Assortments::into_table);
-    let keys = keys.with_assortments(Arc::new(assortments.unwrap_or_default()));
-    Ok((keys, content.contact))
-}
-
-fn write(directory: &StateDirectory, keys: &KeyTable, contact: Timestamp) -> io::Result<()> {
-    let json = serde_json::to_string(&Content {
-        format: FORMAT,
-        store_address: directory.store_address.clone(),
-        contact,
-        keys: keys.records().map(Key::from).collect(),
-        assortments: Assortments::of(keys.assortments()),
-    })?;
-    // Only its owner can read a temporary file; it is removed if this fails.
-    let mut file = NamedTempFile::with_prefix_in(PARTIAL_KEYS_PREFIX, directory.path())?;
-    writeln!(file, "{}", Hexadecimal(&Sha256::digest(&json)))?;
-    file.write_all(json.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(directory.keys_file())?;
-    directory.sync()
-}
-
-/// Writer of the keys file, on a separate thread: a slow disk mustn't delay a revocation.
-#[derive(Debug)]
-pub(super) struct KeysFileWriter(Sender<()>);
-
-impl KeysFileWriter {
-    /// Starts the thread, which ends after this is dropped; the end of the server doesn't wait for it.
-    ///
-    /// # Errors
-    ///
-    /// If no thread can be started.
-    pub(super) fn start(directory: StateDirectory, live: Arc<Live>) -> io::Result<Self> {
-        let (changed, changes) = channel();
-        std::thread::Builder::new()
-            .name("keys-file".to_owned())
-            .spawn(move || {
-                lower_priority();
-                run(&directory, &live, &changes);
-            })?;
-        Ok(Self(changed))
-    }
-
-    /// Queues a write of changed keys.
-    pub(super) fn write(&self) {
-        // Without the thread there is no file; the server goes on.
-        let _ = self.0.send(());
-    }
-}
-
-fn run(directory: &StateDirectory, live: &Live, changes: &Receiver<()>) {
-    let mut written = None;
-    loop {
-        let changed = match changes.recv_timeout(REFRESH_INTERVAL) {
-            Ok(()) => {
-                // One write is enough for all changes that wait.
-                while changes.try_recv().is_ok() {}
-                true
-            }
-            Err(RecvTimeoutError::Timeout) => false,
-            Err(RecvTimeoutError::Disconnected) => return,
+    fn to_parts(&self) -> (Content, Vec<Bytes>) {
+        PanicPoint::KeysFile.pass();
+        let content = Content {
+            contact: self.contact,
+            keys: self.keys.records().map(Key::from).collect(),
+            assortments: Assortments::of(self.keys.assortments()),
         };
-        // The age before the keys: keys set in between are younger.
-        let now = BootTime::now();
-        let Some(age) = live.contact.age(now) else {
-            continue;
-        };
-        let contact = now.milliseconds() - age.as_millis() as i64;
-        // Without a new contact the file is up to date.
-        if !changed && written.is_some_and(|written| contact <= written) {
-            continue;
-        }
-        let written_now = caught(|| {
-            PanicPoint::KeysFile.pass();
-            write(directory, &live.keys(), Timestamp::now() - age)
-        });
-        // A failed write is tried again at the next interval.
-        if record_write(live, StateFile::Keys, written_now) {
-            written = Some(contact);
-        }
+        (content, Vec::new())
+    }
+
+    fn from_parts(content: Content, _: Vec<Bytes>) -> Option<Self> {
+        let keys = content.keys.into_iter().map(Key::into_record);
+        let keys = KeyTable::new(keys.collect::<Option<_>>()?, &KeyTable::default());
+        let assortments = content.assortments.map(Assortments::into_table);
+        let keys = keys.with_assortments(Arc::new(assortments.unwrap_or_default()));
+        Some(Self {
+            keys: Arc::new(keys),
+            contact: content.contact,
+        })
     }
 }

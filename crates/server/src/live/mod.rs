@@ -1,22 +1,19 @@
 //! The live snapshot and keys that requests read, and the threads that swap them.
 //!
-//! - `build`: builds a snapshot from a store, with threads that take `batches` of products: for all, `blocks`; for changes,
-//!   `changed_products`
+//! - `build`: builds a snapshot from a store, with threads that take `batches` of products
 //! - `follow`: the threads that poll a store; `follow_catalog`, `follow_keys`, `follow_assortments`: their tasks; `key_use`:
 //!   records the last use of keys, with `key_days`: their requests by day; `background`: low priority for work beside requests
 //! - `contact`: age of the keys, and its limit
 //! - `feed`: the state that the changes feed answers from, and reads that requests ask for; `visible_feed`: as a key sees it;
 //!   `follow_changes`: its task; `search_limit`: the work of one request; `replica`: proof that a replica is current
-//! - `state_directory`: files for the next start: the `snapshot_file`, the `journal_file` and the `keys_file`; `state_file`:
-//!   the threads that write the first two
+//! - `state_directory`: files for the next start; `state_file`: their format, and the threads that write them; their contents:
+//!   the `snapshot_file`, the `keys_file`, and the journal of `follow_changes`
 //!
 //! A request takes the snapshot and the keys once, and never waits for either.
 
 mod background;
 mod batches;
-mod blocks;
 mod build;
-mod changed_products;
 mod contact;
 mod feed;
 mod follow;
@@ -26,7 +23,6 @@ mod follow_changes;
 mod follow_keys;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod journal_file;
 mod key_days;
 mod key_use;
 mod keys_file;
@@ -134,8 +130,8 @@ impl Live {
     }
 
     /// Replaces the live keys, with what they see.
-    pub fn set_keys(&self, keys: KeyTable) {
-        let before = self.keys.swap(Arc::new(keys));
+    pub fn set_keys(&self, keys: impl Into<Arc<KeyTable>>) {
+        let before = self.keys.swap(keys.into());
         if !self.keys.load().see_the_same(&before) {
             // Requests that wait for changes look at what their key sees now.
             self.feed.send_modify(|_| {});

@@ -1,24 +1,17 @@
-//! The directory of a server's files for its next start: the snapshot file, the file of changes and the keys file.
+//! The directory of a server's files for its next start: the snapshot file, the file of changes and the keys file; and
+//! its lock.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use vitrine_model::hexadecimal::Hexadecimal;
 use vitrine_store::StoreAddress;
 
-use super::snapshot_file::is_of_store;
-use crate::metrics::state_files::StateFile;
-
-/// Prefix of the names of incomplete snapshot files.
-pub(super) const PARTIAL_SNAPSHOT_PREFIX: &str = ".catalog.snapshot.";
-/// Prefix of the names of incomplete files of changes.
-pub(super) const PARTIAL_JOURNAL_PREFIX: &str = ".changes.";
-/// Prefix of the names of incomplete keys files.
-pub(super) const PARTIAL_KEYS_PREFIX: &str = ".keys.";
+use crate::metrics::state_files::StateFileKind;
 
 /// Maximum length of the owner in a lock file, in bytes.
 const MAX_OWNER_BYTES: u64 = 200;
@@ -40,7 +33,7 @@ pub struct StateDirectoryInUse {
 /// A directory of one server, and the store that it follows.
 #[derive(Debug, Clone)]
 pub struct StateDirectory {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Digest of the store's address. While the store is unreachable, only this tells whether files are of that store.
     pub(super) store_address: String,
 }
@@ -110,36 +103,14 @@ impl StateDirectory {
         owner.lines().next().unwrap_or("PID unknown").to_owned()
     }
 
-    /// Returns whether the directory has a catalog of the store; then a store that is empty now isn't the same one.
-    #[must_use]
-    pub fn has_catalog(&self) -> bool {
-        is_of_store(self)
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(super) fn snapshot_file(&self) -> PathBuf {
-        self.path.join("catalog.snapshot")
-    }
-
-    pub(super) fn journal_file(&self) -> PathBuf {
-        self.path.join("changes")
-    }
-
-    pub(super) fn keys_file(&self) -> PathBuf {
-        self.path.join("keys")
+    /// Returns the path of a file.
+    pub(super) fn file(&self, kind: StateFileKind) -> PathBuf {
+        self.path.join(kind.file_name())
     }
 
     /// Returns the time at which a file was last written; `None` if there is none.
-    pub(super) fn written(&self, file: StateFile) -> Option<Timestamp> {
-        let path = match file {
-            StateFile::Snapshot => self.snapshot_file(),
-            StateFile::Changes => self.journal_file(),
-            StateFile::Keys => self.keys_file(),
-        };
-        let modified = std::fs::metadata(path).and_then(|found| found.modified());
+    pub(super) fn written(&self, kind: StateFileKind) -> Option<Timestamp> {
+        let modified = std::fs::metadata(self.file(kind)).and_then(|found| found.modified());
         modified.ok()?.try_into().ok()
     }
 
@@ -148,22 +119,15 @@ impl StateDirectory {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
-            let begins = |prefix: &str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-            let prefixes = [
-                PARTIAL_SNAPSHOT_PREFIX,
-                PARTIAL_JOURNAL_PREFIX,
-                PARTIAL_KEYS_PREFIX,
-            ];
-            if prefixes.into_iter().any(begins) {
+            let is_partial = |kind: &StateFileKind| {
+                let prefix = kind.partial_prefix();
+                name.as_encoded_bytes().starts_with(prefix.as_bytes())
+            };
+            if StateFileKind::ALL.iter().any(is_partial) {
                 // If this fails, writing will fail, too, and log the error.
                 let _ = std::fs::remove_file(entry.path());
             }
         }
-    }
-
-    /// Syncs the directory, so that renames are durable.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
     }
 }
 

@@ -10,7 +10,7 @@ use super::values::{Counter, Gauge};
 
 /// File of the state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StateFile {
+pub enum StateFileKind {
     /// The catalog.
     Snapshot,
     /// The journal of changes.
@@ -19,7 +19,7 @@ pub enum StateFile {
     Keys,
 }
 
-impl StateFile {
+impl StateFileKind {
     /// All files.
     pub const ALL: [Self; 3] = [Self::Snapshot, Self::Changes, Self::Keys];
 
@@ -41,6 +41,22 @@ impl StateFile {
             Self::Changes => "file of changes",
             Self::Keys => "keys file",
         }
+    }
+
+    /// Returns its name in the directory.
+    #[must_use]
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Self::Snapshot => "catalog.snapshot",
+            Self::Changes => "changes",
+            Self::Keys => "keys",
+        }
+    }
+
+    /// Returns the prefix of the names of incomplete files.
+    #[must_use]
+    pub fn partial_prefix(self) -> String {
+        format!(".{}.", self.file_name())
     }
 }
 
@@ -84,18 +100,18 @@ impl StateFileWrites {
 
 /// Writes of all files; empty without a state directory.
 #[derive(Debug, Default)]
-pub struct StateFiles(OnceLock<[StateFileWrites; StateFile::ALL.len()]>);
+pub struct StateFiles(OnceLock<[StateFileWrites; StateFileKind::ALL.len()]>);
 
 impl StateFiles {
     /// Returns the writes of a file of the directory that the server has.
-    pub fn of(&self, file: StateFile) -> &StateFileWrites {
+    pub fn of(&self, file: StateFileKind) -> &StateFileWrites {
         &self.0.get_or_init(Default::default)[file as usize]
     }
 
     /// Returns the writes of each file; `None` without a state directory.
     #[must_use]
-    pub fn all(&self) -> Option<[(StateFile, &StateFileWrites); StateFile::ALL.len()]> {
+    pub fn all(&self) -> Option<[(StateFileKind, &StateFileWrites); StateFileKind::ALL.len()]> {
         let files = self.0.get()?;
-        Some(StateFile::ALL.map(|file| (file, &files[file as usize])))
+        Some(StateFileKind::ALL.map(|file| (file, &files[file as usize])))
     }
 }

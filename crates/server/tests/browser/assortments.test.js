@@ -12,7 +12,7 @@ let browser, server, password;
 
 before(async () => {
   browser = await launch();
-  server = await serve({ options: ['--browser-images', 'placeholder'] });
+  server = await serve();
   ({ password } = JSON.parse(server.run('operators', 'add', 'ines', '--role', 'owner', '--generate', '--json')));
   set('nordic', { allow: [{ countries: ['SE', 'NO', 'GB'] }] });
   server.key('--assortment', 'nordic');
@@ -52,7 +52,7 @@ for (const as of Object.keys(LOOKS)) {
       new: '/acts/set-assortment',
       editor: '/acts/set-assortment?name=nordic',
       'roll-back': '/acts/roll-back-assortment?assortment=nordic&version=1',
-      calendar: '/overrides',
+      overrides: '/overrides',
     })) {
       await page.goto(server.admin + target);
       await accessible();

@@ -9,7 +9,7 @@ let browser, server, password;
 
 before(async () => {
   browser = await launch();
-  server = await serve({ options: ['--browser-images', 'placeholder'] });
+  server = await serve();
   ({ password } = JSON.parse(server.run('operators', 'add', 'ines', '--role', 'owner', '--generate', '--json')));
 });
 

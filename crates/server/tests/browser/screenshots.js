@@ -20,7 +20,7 @@ async function webp(browser, png) {
 const images = path.join(root, 'docs/images');
 mkdirSync(images, { recursive: true });
 const browser = await launch();
-const server = await serve({ options: ['--browser-images', 'placeholder'] });
+const server = await serve();
 try {
   server.run('disable', 'BRIARWICK-GB', '--note', 'Out of stock', '--yes');
   for (const colorScheme of ['light', 'dark']) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use vitrine_store::audit::AuditEntry;
 use vitrine_store::operators::Operator;
 use vitrine_store::overrides::StoredOverride;
-use vitrine_store::record::{CatalogItem, Moment};
+use vitrine_store::record::{CatalogItem, LiveProduct, Moment};
 use vitrine_store::webhooks::Endpoint;
 use vitrine_store::{IfMissing, StoreError};
 
@@ -41,9 +41,9 @@ pub fn state(path: &Path) -> State {
     state.extend(overrides.iter().map(one));
     let mut texts = |item: CatalogItem<'_>| {
         match item {
-            CatalogItem::Product {
+            CatalogItem::Product(LiveProduct {
                 code, taken_down, ..
-            } => state.push(format!("{code}: taken down: {taken_down:?}")),
+            }) => state.push(format!("{code}: taken down: {taken_down:?}")),
             CatalogItem::Text {
                 digest,
                 retired_at: None,

@@ -350,7 +350,8 @@ fn token_of_rules_that_a_server_skipped_is_continued() {
     set(&fleet, "partner", 1);
     fleet.servers.iter().for_each(|server| shows(server, 1));
     wait_for("the file", || {
-        let keys = std::fs::read_to_string(fleet.state(2).join("keys")).unwrap_or_default();
+        let keys = std::fs::read(fleet.state(2).join("keys")).unwrap_or_default();
+        let keys = String::from_utf8_lossy(&keys);
         keys.contains("\"number\":2").then_some(())
     });
     // The second one misses an edit, the third one all.

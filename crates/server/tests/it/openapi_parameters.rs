@@ -158,7 +158,8 @@ fn parameters_take_exactly_the_described_values() {
             for value in &values {
                 let reply = asked.send(path, name, &[value]);
                 // A schema can only say what tokens look like, and a `not` in it would spoil the types of generated clients.
-                let is_sayable = name != "since" && (*value != "null" || name == "payout_types");
+                let may_be_null = *value != "null" || ["payout_types", "q"].contains(&name);
+                let is_sayable = name != "since" && may_be_null;
                 let is_valid = validator.is_valid(&typed(item, value)) && is_sayable;
                 let expected = if is_valid { 200 } else { 400 };
                 assert_eq!(reply.status, expected, "{path}: {name}={value}: {schema}");

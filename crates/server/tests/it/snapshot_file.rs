@@ -275,14 +275,23 @@ fn restored_store_serves_no_text_from_the_file() {
 }
 
 #[test]
-fn damaged_index_is_not_used() {
+fn damaged_header_or_directory_is_not_used() {
     let setup = Setup::new();
     setup.write_file();
     let whole = fs::read(setup.file()).expect("the file");
-    // Mark and format, lengths, checksum; then the header, whose length is the first of the three.
+    // Mark, format, length and checksum of the header; then the header and the first block's directory.
     let header_bytes = u64::from_le_bytes(whole[24..32].try_into().expect("8 bytes"));
-    let index = 64 + usize::try_from(header_bytes).expect("short");
-    for at in [0, 30, 50, 60, 90, index, index + 40, index + 4_000] {
+    let directory = 48 + usize::try_from(header_bytes).expect("short");
+    for at in [
+        0,
+        30,
+        40,
+        50,
+        90,
+        directory,
+        directory + 40,
+        directory + 4_000,
+    ] {
         setup.damage(|_| at);
         let server = setup.serve();
         assert_eq!(started_from(&server), "store", "byte {at}");
@@ -290,7 +299,7 @@ fn damaged_index_is_not_used() {
         drop(server);
         fs::write(setup.file(), &whole).expect("the file");
     }
-    for length in [0, 63, 64, 1_000, whole.len() - 1] {
+    for length in [0, 47, 48, 1_000, whole.len() - 1] {
         let file = File::options()
             .write(true)
             .open(setup.file())

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use vitrine_model::content::TextDigest;
 use vitrine_model::revision::Revision;
 use vitrine_store::Publication as _;
-use vitrine_store::record::{CatalogItem, Keep, RevisionNote};
+use vitrine_store::record::{CatalogItem, Keep, LiveProduct, RevisionNote};
 use vitrine_store::{Store, StoreError};
 
 use crate::Rule;
@@ -62,7 +62,7 @@ fn changes(store: &Store, since: &Revision, limit: u32) -> Option<(Revision, Cha
     let mut changed = Changed::default();
     let revision = store.read_changes(since, limit, Timestamp::MIN, &mut |item| {
         match item {
-            CatalogItem::Product { code, document, .. } => {
+            CatalogItem::Product(LiveProduct { code, document, .. }) => {
                 changed
                     .products
                     .push((code.to_owned(), Some(document.to_owned())));

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use vitrine_model::content::{PackedMarkdown, TextDigest, TextName};
 use vitrine_model::revision::Revision;
 use vitrine_store::record::{
-    CatalogItem, Moment, OwnText, PublishedCounts, RevisionNote, StoredProduct,
+    CatalogItem, LiveProduct, Moment, OwnText, PublishedCounts, RevisionNote, StoredProduct,
 };
 use vitrine_store::{Publication, Store, StoreError};
 
@@ -115,7 +115,7 @@ pub fn read(store: &Store, kept_since: Timestamp) -> Seen {
     let mut seen = Seen::default();
     let revision = store.read_catalog(kept_since, &mut |item| {
         match item {
-            CatalogItem::Product {
+            CatalogItem::Product(LiveProduct {
                 code,
                 document,
                 content,
@@ -125,7 +125,7 @@ pub fn read(store: &Store, kept_since: Timestamp) -> Seen {
                 categories,
                 taken_down,
                 digest,
-            } => {
+            }) => {
                 assert!(digest.matches(code, document, content.as_ref()), "{code}");
                 assert!(seen.texts.is_empty(), "products come first");
                 seen.products.push(StoredProduct {

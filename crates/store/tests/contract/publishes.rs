@@ -363,8 +363,8 @@ fn readers_see_the_old_state(store: &Store) {
         if documents.is_empty() {
             publish(store, &[product("A", "3"), product("B", "3")], second(30));
         }
-        if let vitrine_store::record::CatalogItem::Product { document, .. } = item {
-            documents.push(document.to_owned());
+        if let vitrine_store::record::CatalogItem::Product(product) = item {
+            documents.push(product.document.to_owned());
         }
         Ok(())
     });

@@ -84,8 +84,8 @@ fn publish(store: &Store, products: &[StoredProduct]) -> Option<Revision> {
 fn codes(store: &Store) -> Vec<String> {
     let mut codes = Vec::new();
     let read = store.read_catalog(Timestamp::MIN, &mut |item| {
-        if let CatalogItem::Product { code, .. } = item {
-            codes.push(code.to_owned());
+        if let CatalogItem::Product(product) = item {
+            codes.push(product.code.to_owned());
         }
         Ok(())
     });

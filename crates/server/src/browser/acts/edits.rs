@@ -16,7 +16,6 @@ use super::page::{NextForm, Told};
 use super::{Context, assortments as acts};
 use crate::assortments::{Change, live_version, new_version, stored_rules};
 use crate::browser::amounts::grouped;
-use crate::browser::card::ProductPictures;
 use crate::browser::query::Query;
 
 /// Maximum number of products of each kind that a plan lists.
@@ -211,7 +210,7 @@ fn list<'s>(
     for (code, words) in products.take(MAX_LISTED) {
         let product = code.parse().ok();
         let product = product.and_then(|code| snapshot.product(&code));
-        let name = product.map(|product| ProductPictures::of(product.bytes()).name);
+        let name = product.map(|product| vitrine_ingest::view::name(product.bytes()));
         // Writing to a string can't fail.
         let _ = writeln!(out, "{sign} {code} {}{words}", name.unwrap_or_default());
     }

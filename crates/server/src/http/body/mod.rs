@@ -274,6 +274,7 @@ pub(crate) mod tests {
                     content: None,
                     discount: None,
                     facets,
+                    words: "",
                 };
                 block.push(&entry).unwrap();
             }

@@ -23,14 +23,9 @@ pub struct BrowsedPage {
     words: String,
 }
 
-/// Serves a store with a browser that fetches no images.
+/// Serves a store with a console.
 pub fn open(store: Store, options: &[&str]) -> Browsed {
-    let usual = [
-        "--admin-listen",
-        "127.0.0.1:0",
-        "--browser-images",
-        "placeholder",
-    ];
+    let usual = ["--admin-listen", "127.0.0.1:0"];
     let server = store.serve_with(&[&usual, options].concat());
     Browsed { store, server }
 }
@@ -133,12 +128,11 @@ pub fn attribute<'a>(tag: &'a [(String, String)], name: &str) -> Option<&'a str>
         .map(|(_, value)| value.as_str())
 }
 
-/// The codes of the cards, in order.
+/// The codes of the products that the page links to, in order.
 pub fn codes(page: &BrowsedPage) -> Vec<String> {
-    let images = page.tags("img");
-    let sources = images.iter().filter_map(|image| attribute(image, "src"));
-    let codes =
-        sources.filter_map(|source| source.strip_prefix("/catalog/")?.strip_suffix("/image"));
+    let links = page.tags("a");
+    let targets = links.iter().filter_map(|link| attribute(link, "href"));
+    let codes = targets.filter_map(|target| target.strip_prefix("/catalog/")?.split('?').next());
     codes.map(str::to_owned).collect()
 }
 

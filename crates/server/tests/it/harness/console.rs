@@ -53,12 +53,7 @@ pub fn encoded(value: &str) -> String {
 impl Console {
     /// Serves a store.
     pub fn open(store: Store, options: &[&str]) -> Self {
-        let usual = [
-            "--admin-listen",
-            "127.0.0.1:0",
-            "--browser-images",
-            "placeholder",
-        ];
+        let usual = ["--admin-listen", "127.0.0.1:0"];
         let server = store.serve_with(&[&usual, options].concat());
         Self { store, server }
     }

@@ -57,7 +57,7 @@ static CHANGES: [(ChangesParameter, Parameter); 9] = [
 ];
 
 /// Parameters of other APIs, and the help for each.
-const HINTS: [(&str, &str); 15] = [
+const HINTS: [(&str, &str); 16] = [
     ("before", SINCE_HINT),
     ("after", SINCE_HINT),
     ("cursor", SINCE_HINT),
@@ -65,6 +65,10 @@ const HINTS: [(&str, &str); 15] = [
     ("offset", SINCE_HINT),
     ("token", SINCE_HINT),
     ("code", "give codes as `codes`"),
+    (
+        "q",
+        "a copy is searched where it is kept; `/v2/product` takes `q`",
+    ),
     ("timeout", "give the seconds to wait as `wait`"),
     ("per_page", SIZE_HINT),
     ("page_size", SIZE_HINT),

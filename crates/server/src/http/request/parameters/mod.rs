@@ -15,6 +15,7 @@ use vitrine_ingest::view::ContentForm;
 use vitrine_model::code::ProductCode;
 use vitrine_model::money::Currency;
 use vitrine_model::query::{Cursor, Limit, ListQuery};
+use vitrine_model::search::Search;
 use vitrine_model::selector::Selector;
 use vitrine_model::version::ApiVersion;
 use vitrine_wire::error::FaultType;
@@ -75,8 +76,10 @@ enum Values {
     Wait,
     /// Date of an API version.
     Version,
-    /// Words of a search.
+    /// Words of a search of the documentation.
     Search,
+    /// Words that products are found by.
+    Words,
 }
 
 impl Values {
@@ -95,6 +98,7 @@ impl Values {
             Self::Token => "the token `next` of an answer, or `now`",
             Self::Wait => "a whole number of seconds from 0 to 55",
             Self::Search => "some words, at most 100 characters",
+            Self::Words => "some words: 1 to 100 characters, 8 words at most",
             Self::Version => "the date of a served API version: `2026-12-01` or `2024-02-05`",
         }
     }
@@ -115,12 +119,13 @@ enum FilterParameter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListParameter {
     Filter(FilterParameter),
+    Search,
     Before,
     After,
     Limit,
 }
 
-static LIST: [(ListParameter, Parameter); 9] = [
+static LIST: [(ListParameter, Parameter); 10] = [
     (
         ListParameter::Filter(FilterParameter::IsOrderable),
         rows::IS_ORDERABLE,
@@ -142,13 +147,14 @@ static LIST: [(ListParameter, Parameter); 9] = [
         rows::PAYOUT_TYPES,
     ),
     (ListParameter::Filter(FilterParameter::Codes), rows::CODES),
+    (ListParameter::Search, rows::WORDS),
     (ListParameter::Before, rows::BEFORE),
     (ListParameter::After, rows::AFTER),
     (ListParameter::Limit, rows::LIMIT),
 ];
 
 /// Parameters of other APIs, and the help for each.
-const LIST_HINTS: [(&str, &str); 11] = [
+const LIST_HINTS: [(&str, &str); 15] = [
     ("page", PAGING_HINT),
     ("offset", PAGING_HINT),
     ("per_page", PAGING_HINT),
@@ -163,7 +169,13 @@ const LIST_HINTS: [(&str, &str); 11] = [
         "code",
         "give codes as `codes`, or read one product at `/v2/product/{code}`",
     ),
+    ("search", SEARCH_HINT),
+    ("query", SEARCH_HINT),
+    ("name", SEARCH_HINT),
+    ("term", SEARCH_HINT),
 ];
+
+const SEARCH_HINT: &str = "give words of the name as `q`";
 
 const PAGING_HINT: &str = "page with `after` and `limit`";
 
@@ -287,6 +299,10 @@ pub(crate) fn list_noting(
                         list.limit = limit;
                     }
                 }
+                ListParameter::Search => match given.map(Search::parse) {
+                    Ok(Ok(search)) => list.search = Some(search),
+                    _ => faults.invalid(row, value),
+                },
                 ListParameter::Before | ListParameter::After => {
                     if std::mem::replace(&mut has_cursor, true) {
                         let message = "`before` and `after` can't be used together".to_owned();

@@ -24,6 +24,9 @@ pub(super) const PAYOUT_TYPES: Parameter = row("payout_types", Many, Values::Pay
 /// Filter by codes.
 pub(super) const CODES: Parameter = row("codes", UpTo(MAX_CODES), Values::Code);
 
+/// Words of names and codes.
+pub(super) const WORDS: Parameter = row("q", One, Values::Words);
+
 /// Cursor of the previous page.
 pub(super) const BEFORE: Parameter = row("before", One, Values::Cursor);
 
