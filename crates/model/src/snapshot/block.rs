@@ -66,7 +66,7 @@ impl Block {
     pub const CAPACITY: usize = BitSet256::CAPACITY;
 
     /// Reads a block, validating the whole directory: afterwards no access can fail or be out of bounds. The arena's
-    /// content isn't validated, nor are the words.
+    /// content isn't validated, and of the words only their number is.
     ///
     /// # Errors
     ///
@@ -97,17 +97,20 @@ impl Block {
             && self.product_range(self.count - 1).end == self.arena.len()
             && self.code_range(self.count - 1).end == self.parts.facets - self.parts.codes;
         let in_order = |range: Range<usize>| range.start <= range.end;
-        fits && slots.clone().all(|slot| {
-            let bytes = self.product_range(slot);
-            let content = self.content(slot).unwrap_or(0..0);
-            in_order(bytes.clone())
-                && in_order(content.clone())
-                && content.end <= bytes.len()
-                && self.has_sound_discount(slot, bytes.len())
-                && in_order(self.code_range(slot))
-        }) && slots
-            .clone()
-            .all(|slot| ProductCode::check(self.code(slot)).is_ok())
+        let has_words = memchr::memchr_iter(b'\n', &self.words).count() == self.count;
+        fits && has_words
+            && slots.clone().all(|slot| {
+                let bytes = self.product_range(slot);
+                let content = self.content(slot).unwrap_or(0..0);
+                in_order(bytes.clone())
+                    && in_order(content.clone())
+                    && content.end <= bytes.len()
+                    && self.has_sound_discount(slot, bytes.len())
+                    && in_order(self.code_range(slot))
+            })
+            && slots
+                .clone()
+                .all(|slot| ProductCode::check(self.code(slot)).is_ok())
             && slots
                 .skip(1)
                 .all(|slot| self.code_bytes(slot - 1) < self.code_bytes(slot))
@@ -152,9 +155,13 @@ impl Block {
     }
 
     /// Returns the products that a search finds.
-    pub(super) fn found(&self, search: &Search) -> BitSet256 {
+    #[must_use]
+    pub fn found(&self, search: &Search) -> BitSet256 {
         let mut found: Option<BitSet256> = None;
         for wanted in search.words() {
+            if found.is_some_and(BitSet256::is_empty) {
+                break;
+            }
             let mut with_word = BitSet256::default();
             let (mut slot, mut at) = (0, 0);
             for place in places(&self.words, wanted) {

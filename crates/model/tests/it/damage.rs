@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use vitrine_model::snapshot::Block;
 
 use crate::naive::{Catalog, Made, made, snapshot};
@@ -112,8 +111,9 @@ fn directories_with_one_fault_are_refused() {
     let arena = block.arena();
     let whole = Directory::read(block.directory());
     assert_eq!(whole.bytes(), block.directory()[..], "the table is true");
+    let words = block.words();
     let is_taken =
-        |bytes: Vec<u8>| Block::from_bytes(bytes.into(), arena.clone(), Bytes::new()).is_ok();
+        |bytes: Vec<u8>| Block::from_bytes(bytes.into(), arena.clone(), words.clone()).is_ok();
     assert!(is_taken(whole.bytes()));
     let damages: [Damage; 15] = [
         ("a product ends ahead of its beginning", |it| {
@@ -195,16 +195,18 @@ fn blocks_of_none_or_too_many_products_are_refused() {
             facets: vec![],
         };
         let arena = vec!["1"; count].join(",");
-        Block::from_bytes(directory.bytes().into(), arena.into(), Bytes::new())
+        let words = "\n".repeat(count);
+        Block::from_bytes(directory.bytes().into(), arena.into(), words.into())
     };
     assert!(made(1).is_ok());
     assert!(made(Block::CAPACITY).is_ok());
     assert!(made(Block::CAPACITY + 1).is_err());
     assert!(made(0).is_err());
+    let words = block.words();
     // Numbers beyond the end of the directory.
     for place in [0, 4, 8] {
         let mut bytes = whole.bytes();
         bytes[place..place + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(Block::from_bytes(bytes.into(), block.arena().clone(), Bytes::new()).is_err());
+        assert!(Block::from_bytes(bytes.into(), block.arena().clone(), words.clone()).is_err());
     }
 }

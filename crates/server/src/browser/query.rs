@@ -4,12 +4,11 @@
 use std::fmt::Write as _;
 use std::str::FromStr;
 
+use vitrine_model::search::Search;
+
 use super::answer::Problem;
 use super::group::Group;
 use crate::http::request::query::{self, Undecodable, encoded};
-
-/// Maximum length of a search, in bytes.
-const MAX_SEARCH_BYTES: usize = 200;
 
 /// Parameters that the page had once. Addresses that people kept still lead to the products.
 const FORMER: [&str; 3] = ["column", "from", "view"];
@@ -164,11 +163,14 @@ impl Query {
 
     /// Reads a parameter that is given once.
     fn read(&mut self, name: &str, value: &str) -> Result<(), Problem> {
-        if name == "q" && value.len() > MAX_SEARCH_BYTES {
-            return Err(refused(name, "is longer than 200 bytes; shorten it"));
-        }
         match name {
-            "q" => value.trim().clone_into(&mut self.search),
+            "q" => {
+                value.trim().clone_into(&mut self.search);
+                if !self.search.is_empty() && Search::parse(value).is_err() {
+                    let why = "has more than 100 characters or 8 words; shorten it";
+                    return Err(refused(name, why));
+                }
+            }
             "as" => {
                 let name = value.trim();
                 self.assortment = (!name.is_empty()).then(|| name.to_owned());
@@ -204,11 +206,6 @@ impl Query {
     pub(super) fn picked_groups(&self) -> impl Iterator<Item = Group> {
         let is_picked = |group: &Group| !self.picked(*group).is_empty();
         Group::ALL.into_iter().filter(is_picked)
-    }
-
-    /// Returns the words of the search, in lower case.
-    pub(super) fn words(&self) -> impl Iterator<Item = String> {
-        self.search.split_whitespace().map(str::to_lowercase)
     }
 
     /// Returns true if it selects everything that is visible.
@@ -368,7 +365,6 @@ mod tests {
         assert_eq!(query.search, "café & bar");
         assert_eq!(query.picked(Group::Country), ["SE", "NO"]);
         assert_eq!(query.picked(Group::Category), ["food + drink"]);
-        assert_eq!(query.words().collect::<Vec<_>>(), ["café", "&", "bar"]);
         let address = query.address();
         let again = address.split_once('?').map(|(_, query)| query);
         assert_eq!(Query::parse(again).unwrap(), query, "{address}");

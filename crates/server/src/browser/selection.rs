@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use vitrine_ingest::view::name;
 use vitrine_model::changes::Journal;
+use vitrine_model::search::Search;
 use vitrine_model::snapshot::{BitSet256, Block, Facet, FacetKind, ProductView, Snapshot};
 
 use super::assortments::Seen;
@@ -31,7 +32,7 @@ impl<'s> Selection<'s> {
     /// Selects the products of a query among those that an assortment shows; without one, among all.
     pub(super) fn of(snapshot: &'s Snapshot, query: &Query, seen: Option<&Seen>) -> Self {
         let picks: Vec<Pick> = Pick::all(snapshot, query);
-        let words: Vec<String> = query.words().collect();
+        let search = Search::parse(&query.search).ok();
         let visible = seen.map(Seen::members);
         let mut members = Vec::with_capacity(snapshot.blocks().len());
         let mut by_facet: HashMap<Facet, usize> = HashMap::new();
@@ -46,11 +47,8 @@ impl<'s> Selection<'s> {
                 let others = narrowed.iter().filter(|(other, _)| *other != group);
                 others.fold(visible, |left, (_, having)| left.and(*having))
             });
-            if !words.is_empty() {
-                let some = beside
-                    .iter()
-                    .fold(BitSet256::default(), |any, one| any.or(*one));
-                let found = search(snapshot, index, some, &words);
+            if let Some(search) = &search {
+                let found = block.found(search);
                 beside = beside.map(|left| left.and(found));
             }
             members.push(beside.iter().fold(visible, |left, one| left.and(*one)));
@@ -250,25 +248,4 @@ fn value_of(snapshot: &Snapshot, facet: Facet) -> String {
         (None, Some(country)) => country.to_string(),
         (None, None) => YES.to_owned(),
     }
-}
-
-/// Returns those of some products of a block that have all words in their names or codes.
-fn search(snapshot: &Snapshot, block: usize, some: BitSet256, words: &[String]) -> BitSet256 {
-    let mut found = BitSet256::default();
-    for slot in some.iter() {
-        let Some(product) = snapshot.product_at((block, slot)) else {
-            continue;
-        };
-        let (name, code) = (
-            name(product.bytes()).to_lowercase(),
-            product.code().to_lowercase(),
-        );
-        if words
-            .iter()
-            .all(|word| name.contains(word) || code.contains(word))
-        {
-            found.insert(slot);
-        }
-    }
-    found
 }

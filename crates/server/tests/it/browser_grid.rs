@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use vitrine_model::search::{Search, words_of};
 
 use crate::harness::browsed::{Browsed, codes, counts, open};
 use crate::harness::{SAMPLE, Store, gift_card};
@@ -85,14 +86,10 @@ fn decoded(text: &str) -> String {
 
 /// Returns true if a query selects the product; `but` is a group that isn't looked at.
 fn is_wanted(product: &Value, query: &[(String, String)], but: &str) -> bool {
-    let words = query
-        .iter()
-        .filter(|(name, _)| name == "q")
-        .flat_map(|(_, search)| search.split_whitespace());
-    let name = product["name"].as_str().unwrap_or_default().to_lowercase();
-    let code = product["code"].as_str().unwrap_or_default().to_lowercase();
-    let mut words = words.map(str::to_lowercase);
-    words.all(|word| name.contains(&word) || code.contains(&word))
+    let text = |field: &str| product[field].as_str().unwrap_or_default();
+    let words = words_of(text("name"), text("code"));
+    let mut searches = query.iter().filter(|(name, _)| name == "q");
+    searches.all(|(_, search)| Search::parse(search).is_ok_and(|search| search.matches(&words)))
         && GROUPS.iter().filter(|group| **group != but).all(|group| {
             let mut picked = query.iter().filter(|(name, _)| name == group).peekable();
             picked.peek().is_none()
