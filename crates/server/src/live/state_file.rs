@@ -282,8 +282,10 @@ impl<T: State> StateFile<T> {
     ///
     /// If no thread can be started.
     pub(super) fn start(directory: &StateDirectory, live: &Arc<Live>) -> io::Result<Self> {
+        // Its metrics are there before the first write.
+        let writes = live.metrics.state_files.of(T::KIND);
         if let Some(written) = directory.written(T::KIND) {
-            live.metrics.state_files.of(T::KIND).found(written);
+            writes.found(written);
         }
         let (wake, wakes) = channel();
         let newest = Arc::default();
