@@ -8,8 +8,6 @@ use memchr::memmem;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::Invalid;
-
 /// Mark at the beginning of a word.
 const WORD: char = ' ';
 
@@ -48,23 +46,15 @@ const WITHOUT_SPACES: [(char, char); 17] = [
 pub struct Search(Vec<String>);
 
 impl Search {
-    /// Reads the words of a text. Without words, it matches nothing.
-    ///
-    /// # Errors
-    ///
-    /// If the text is empty or has too many characters or words.
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
+    /// Reads the words of a text; `None` if it is empty, or has more than 100 characters or 8 words. Without words, a search
+    /// matches nothing.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let words = words(text);
         let words: Vec<String> = words.split(WORD).skip(1).map(str::to_owned).collect();
         let is_long = text.chars().count() > MAX_CHARACTERS || words.len() > MAX_WORDS;
-        match text.is_empty() || is_long {
-            true => Err(Invalid::new(
-                "search",
-                "1 to 100 characters, and 8 words at most",
-            )),
-            false => Ok(Self(words)),
-        }
+        (!text.is_empty() && !is_long).then_some(Self(words))
     }
 
     /// Returns true if a product with these [`words_of`] matches.
@@ -200,10 +190,10 @@ mod tests {
     #[test]
     fn searches_that_are_empty_or_long_are_refused() {
         for text in ["", "  ", &"x".repeat(101), "a b c d e f g h i"] {
-            assert!(Search::parse(text).is_err(), "{text}");
+            assert!(Search::parse(text).is_none(), "{text}");
         }
         for text in [&"x".repeat(100), "a b c d e f g h", " x "] {
-            assert!(Search::parse(text).is_ok(), "{text}");
+            assert!(Search::parse(text).is_some(), "{text}");
         }
         let nothing = Search::parse("-- '").unwrap();
         assert!(!nothing.matches(&words_of("-- '", "A")));

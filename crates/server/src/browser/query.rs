@@ -166,7 +166,7 @@ impl Query {
         match name {
             "q" => {
                 value.trim().clone_into(&mut self.search);
-                if !self.search.is_empty() && Search::parse(value).is_err() {
+                if !self.search.is_empty() && Search::parse(value).is_none() {
                     let why = "has more than 100 characters or 8 words; shorten it";
                     return Err(refused(name, why));
                 }

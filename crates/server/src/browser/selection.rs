@@ -32,7 +32,7 @@ impl<'s> Selection<'s> {
     /// Selects the products of a query among those that an assortment shows; without one, among all.
     pub(super) fn of(snapshot: &'s Snapshot, query: &Query, seen: Option<&Seen>) -> Self {
         let picks: Vec<Pick> = Pick::all(snapshot, query);
-        let search = Search::parse(&query.search).ok();
+        let search = Search::parse(&query.search);
         let visible = seen.map(Seen::members);
         let mut members = Vec::with_capacity(snapshot.blocks().len());
         let mut by_facet: HashMap<Facet, usize> = HashMap::new();

@@ -89,7 +89,7 @@ fn is_wanted(product: &Value, query: &[(String, String)], but: &str) -> bool {
     let text = |field: &str| product[field].as_str().unwrap_or_default();
     let words = words_of(text("name"), text("code"));
     let mut searches = query.iter().filter(|(name, _)| name == "q");
-    searches.all(|(_, search)| Search::parse(search).is_ok_and(|search| search.matches(&words)))
+    searches.all(|(_, search)| Search::parse(search).is_some_and(|search| search.matches(&words)))
         && GROUPS.iter().filter(|group| **group != but).all(|group| {
             let mut picked = query.iter().filter(|(name, _)| name == group).peekable();
             picked.peek().is_none()

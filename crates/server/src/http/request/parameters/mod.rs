@@ -300,7 +300,7 @@ pub(crate) fn list_noting(
                     }
                 }
                 ListParameter::Search => match given.map(Search::parse) {
-                    Ok(Ok(search)) => list.search = Some(search),
+                    Ok(Some(search)) => list.search = Some(search),
                     _ => faults.invalid(row, value),
                 },
                 ListParameter::Before | ListParameter::After => {
