@@ -30,7 +30,7 @@ tokens = {}
 def filter_case(context, case):
     query, path = case.query or {}, case.path_parameters or {}
     has_one_cursor = not ("before" in query and "after" in query)
-    values = [*path.values(), *(query.get(name) for name in ("before", "after", "codes", "payout_types"))]
+    values = [*path.values(), *(query.get(name) for name in ("before", "after", "codes", "categories", "payout_types"))]
     listed = (item for value in values for item in (value if isinstance(value, list) else [value]))
     return has_one_cursor and not any(item in RESERVED for item in listed if isinstance(item, str))
 
