@@ -4,6 +4,7 @@
 //! The words of a product are one text, for a search by `memchr`: a mark begins each word, and another one each character
 //! within a word that a match may begin with as well.
 
+use caseless::Caseless as _;
 use memchr::memmem;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
@@ -88,32 +89,27 @@ pub fn words_of(name: &str, code: &str) -> String {
 
 /// Returns the folded words of a text, each with its mark.
 fn words(text: &str) -> String {
-    let unmarked: String = text
-        .nfkd()
-        .filter(|letter| !is_combining_mark(*letter))
-        .collect();
-    let folded = caseless::default_case_fold_str(&unmarked);
-    let folded = folded.chars().filter(|letter| !is_apostrophe(*letter));
-    let letters: Vec<char> = folded.collect();
-    let mut words = String::with_capacity(letters.len() + 1);
-    let mut is_within = false;
-    for (index, letter) in letters.iter().enumerate() {
-        let is_letter = |at: Option<usize>| {
-            let letter = at.and_then(|at| letters.get(at));
-            letter.is_some_and(|letter| letter.is_alphabetic())
-        };
-        let joins = *letter == '&' && is_letter(index.checked_sub(1)) && is_letter(Some(index + 1));
+    let unmarked = text.nfkd().filter(|letter| !is_combining_mark(*letter));
+    let folded = unmarked.default_case_fold();
+    let mut letters = folded.filter(|letter| !is_apostrophe(*letter)).peekable();
+    let mut words = String::with_capacity(text.len() + 1);
+    // The letter before, within a word.
+    let mut before: Option<char> = None;
+    while let Some(letter) = letters.next() {
+        let is_letter = |letter: &char| letter.is_alphabetic();
+        let joins = letter == '&'
+            && before.as_ref().is_some_and(is_letter)
+            && letters.peek().is_some_and(is_letter);
         if !joins && !letter.is_alphanumeric() {
-            is_within = false;
+            before = None;
             continue;
         }
-        if !is_within {
-            words.push(WORD);
-        } else if is_without_spaces(*letter) {
-            words.push(WITHIN);
+        match before.replace(letter) {
+            None => words.push(WORD),
+            Some(_) if is_without_spaces(letter) => words.push(WITHIN),
+            Some(_) => {}
         }
-        words.push(*letter);
-        is_within = true;
+        words.push(letter);
     }
     words
 }
