@@ -5,7 +5,6 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use comfy_table::Table;
 use vitrine_client::{Decimal, DenominationType, Detail, Json, Open, Product};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::report::shown;
@@ -101,16 +100,25 @@ fn table(
     selection: &Selector,
     mut out: impl Write,
 ) -> anyhow::Result<()> {
-    let mut table = ProductTable::new();
+    let mut table = output::table([
+        "CODE",
+        "NAME",
+        "TYPE",
+        "STATE",
+        "ORDERABLE",
+        "CURRENCY",
+        "AMOUNTS",
+        "COUNTRIES",
+    ]);
     each(store, source, selection, |product| {
         // As clients see it: a document is a product of the API.
         let document: Json = serde_json::from_str(&product.document)?;
         let product: Product = (document.parse())
             .with_context(|| format!("the product {} is damaged", product.code))?;
-        table.add(&product);
+        table.add_row(row(&product).map(|cell| single_line(&shown(&cell)).into_owned()));
         Ok(())
     })?;
-    writeln!(out, "{}", table.into_text()).context(CanNotWrite)?;
+    writeln!(out, "{}", output::fitted(table)).context(CanNotWrite)?;
     out.flush().context(CanNotWrite)
 }
 
@@ -152,34 +160,6 @@ fn not_there(code: &str, moment: Moment) -> String {
     match moment {
         Moment::Live => format!("there is no product {code}"),
         Moment::Revision(number) => format!("there was no product {code} in revision {number}"),
-    }
-}
-
-/// Table of products, for people.
-struct ProductTable(Table);
-
-impl ProductTable {
-    fn new() -> Self {
-        let table = output::table([
-            "CODE",
-            "NAME",
-            "TYPE",
-            "STATE",
-            "ORDERABLE",
-            "CURRENCY",
-            "AMOUNTS",
-            "COUNTRIES",
-        ]);
-        Self(table)
-    }
-
-    fn add(&mut self, product: &Product) {
-        let row = row(product).map(|cell| single_line(&shown(&cell)).into_owned());
-        self.0.add_row(row);
-    }
-
-    fn into_text(self) -> String {
-        output::fitted(self.0)
     }
 }
 

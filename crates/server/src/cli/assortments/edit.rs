@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -11,6 +12,7 @@ use vitrine_ingest::assortments::{self, Fault, MAX_BYTES};
 use vitrine_ingest::escape::single_line;
 use vitrine_ingest::load::guard::Allowance;
 use vitrine_model::assortment::{Rules, check_name};
+use vitrine_model::snapshot::Snapshot;
 use vitrine_store::assortment::AssortmentVersion;
 use vitrine_store::{IfMissing, Store};
 
@@ -98,19 +100,26 @@ pub(in crate::cli) struct Remove {
 }
 
 impl SetRules {
-    /// Sets the rules, or only says what they would change.
-    pub(super) fn run(&self, store: &StoreArgs, is_diff: bool) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        if self.dry_run {
+            return self.plan(store);
+        }
         let name = checked_name(&self.name);
         let Some(rules) = read_rules(&self.file)? else {
             return Ok(Outcome::Refused);
         };
-        if self.dry_run || is_diff {
-            return self
-                .edit
-                .plan(&*store.open(IfMissing::Refuse)?, name, &rules);
-        }
         let store = store.open(IfMissing::Create)?;
         self.edit.apply(&store, name, &rules, None)
+    }
+
+    /// Says what the rules would change.
+    pub(super) fn plan(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
+        let name = checked_name(&self.name);
+        let Some(rules) = read_rules(&self.file)? else {
+            return Ok(Outcome::Refused);
+        };
+        self.edit
+            .plan(&*store.open(IfMissing::Refuse)?, name, &rules)
     }
 }
 
@@ -144,13 +153,10 @@ impl Remove {
 impl EditArgs {
     /// Says what rules would change, and what the guard would say to them.
     fn plan(&self, store: &Store, name: &str, rules: &Rules) -> anyhow::Result<Outcome> {
-        let before = live_version(store, name)?;
-        let catalog = live_catalog(store)?;
-        let change = match Change::of(&catalog, live_rules(before.as_ref())?, rules) {
-            Ok(change) => change,
-            Err(faults) => return refuse(name, &faults),
+        let (before, catalog) = (live_version(store, name)?, live_catalog(store)?);
+        let Some(change) = checked_change(name, before.as_ref(), &catalog, rules)? else {
+            return Ok(Outcome::Refused);
         };
-        change.print_warnings()?;
         match self.output.json {
             true => print_json(&change.to_json())?,
             false => print(&change.to_text(output::stdout().listing(self.plan.all)))?,
@@ -169,13 +175,10 @@ impl EditArgs {
         rules: &Rules,
         default_note: Option<String>,
     ) -> anyhow::Result<Outcome> {
-        let before = live_version(store, name)?;
-        let catalog = live_catalog(store)?;
-        let change = match Change::of(&catalog, live_rules(before.as_ref())?, rules) {
-            Ok(change) => change,
-            Err(faults) => return refuse(name, &faults),
+        let (before, catalog) = (live_version(store, name)?, live_catalog(store)?);
+        let Some(change) = checked_change(name, before.as_ref(), &catalog, rules)? else {
+            return Ok(Outcome::Refused);
         };
-        change.print_warnings()?;
         if let Some(exceeded) = change.exceeded(&self.allow) {
             match self.output.json {
                 true => print_json(&json!({"refused": exceeded, "change": change.to_json()}))?,
@@ -205,6 +208,25 @@ impl EditArgs {
             }
         }
         Ok(Outcome::Done)
+    }
+}
+
+/// Returns the change to rules; prints its warnings to standard error, or its faults if it has any.
+fn checked_change<'s>(
+    name: &str,
+    before: Option<&AssortmentVersion>,
+    catalog: &'s Arc<Snapshot>,
+    rules: &Rules,
+) -> anyhow::Result<Option<Change<'s>>> {
+    match Change::of(catalog, live_rules(before)?, rules) {
+        Ok(change) => {
+            change.print_warnings()?;
+            Ok(Some(change))
+        }
+        Err(faults) => {
+            refuse(name, &faults)?;
+            Ok(None)
+        }
     }
 }
 

@@ -121,8 +121,8 @@ impl Assortments {
     pub(super) fn run(&self, store: &StoreArgs) -> anyhow::Result<Outcome> {
         let opened = || store.open(IfMissing::Refuse);
         match self {
-            Self::Set(set) => set.run(store, false),
-            Self::Diff(diff) => diff.run(store, true),
+            Self::Set(set) => set.run(store),
+            Self::Diff(diff) => diff.plan(store),
             Self::Rollback(rollback) => rollback.run(store),
             Self::Remove(remove) => remove.run(store),
             Self::List { output } => list(&*opened()?, *output),
