@@ -40,6 +40,7 @@ pub(crate) fn check_categories<'v, V: Iterator<Item = &'v str>>(
             let message = format!("`{name}` is {value:?}, which is no category");
             faults.add(FaultType::InvalidValue, name, message);
             faults.help_if_empty(value);
+            continue;
         }
         let Some((mistake, meant)) = meant(value, &visible) else {
             continue;
